@@ -1,0 +1,17 @@
+//! What the kernel decides: tasks, run queues, PELT, the fair pick, task groups, wake-up placement,
+//! preemption and load balancing.
+//!
+//! The crate knows no clock, no event queue and no file: every entry point is told the time, and
+//! what it did to shared cache lines is left in [`Touches`] for the engine to charge.
+
+pub mod features;
+pub mod ids;
+pub mod rules;
+pub mod state;
+pub mod touch;
+
+pub use features::{Feat, Features};
+pub use ids::{CfsId, SeId, TaskId, TgId};
+pub use rules::{Release, Rules, Tunables};
+pub use state::{CfsRq, Rq, Sched, SchedAvg, SchedEntity, Task, TaskGroup};
+pub use touch::{Line, Touches};

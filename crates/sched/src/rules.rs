@@ -1,0 +1,91 @@
+//! Kernel releases as data: which rules are in force, and the tunables with their defaults.
+
+use wakelab_machine::Ns;
+
+/// A kernel release whose rules are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Release {
+    /// 6.5: CFS, SIS_UTIL.
+    V6_5,
+    /// 6.12: EEVDF, delayed dequeue. Only its wake-up placement is modelled so far.
+    V6_12,
+}
+
+impl Release {
+    /// All of them, oldest first.
+    pub const ALL: [Release; 2] = [Release::V6_5, Release::V6_12];
+
+    /// `6.5`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Release::V6_5 => "6.5",
+            Release::V6_12 => "6.12",
+        }
+    }
+
+    /// The release with this name.
+    pub fn from_name(name: &str) -> Option<Release> {
+        Release::ALL.into_iter().find(|release| release.name() == name)
+    }
+}
+
+/// What differs between releases, each a named rule so that a release is a row and not a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The release that they are of.
+    pub release: Release,
+    /// `select_idle_cpu` scans the target's cluster first (6.7 on).
+    pub cluster_scan: bool,
+    /// `update_tg_load_avg` at most once a millisecond for each run queue (6.7 on).
+    pub tg_load_avg_ratelimit: bool,
+}
+
+impl Rules {
+    /// The rules of a release.
+    pub fn of(release: Release) -> Rules {
+        let later = release >= Release::V6_12;
+        Rules { release, cluster_scan: later, tg_load_avg_ratelimit: later }
+    }
+}
+
+/// `/proc/sys/kernel/sched_*` and `/sys/kernel/debug/sched/*`, already scaled to the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Tunables {
+    /// Length of a tick: 1 s / HZ.
+    pub tick: Ns,
+    /// `sched_latency_ns`.
+    pub latency: Ns,
+    /// `sched_min_granularity_ns`.
+    pub min_granularity: Ns,
+    /// `sched_idle_min_granularity_ns`.
+    pub idle_min_granularity: Ns,
+    /// `sched_wakeup_granularity_ns`.
+    pub wakeup_granularity: Ns,
+    /// `sched_migration_cost_ns`.
+    pub migration_cost: Ns,
+    /// `sched_nr_migrate`.
+    pub nr_migrate: u32,
+    /// `sched_nr_latency`: latency / min_granularity.
+    pub nr_latency: u32,
+    /// Threshold of WAKEUP_BIAS_PREV_IDLE: LOAD_AVG_MAX / 1000 = 47 in the patch.
+    pub almost_idle_load: u64,
+}
+
+impl Tunables {
+    /// The defaults of 6.5 for a machine with so many online CPUs at this tick rate: base values
+    /// times 1 + log2(min(cpus, 8)) (kernel `sched/fair.c`, `get_update_sysctl_factor`).
+    pub fn for_machine(ncpu: usize, hz: u32) -> Tunables {
+        let factor = 1 + u64::from(ncpu.clamp(1, 8).ilog2());
+        Tunables {
+            tick: Ns(1_000_000_000 / u64::from(hz)),
+            latency: Ns(6_000_000 * factor),
+            min_granularity: Ns(750_000 * factor),
+            idle_min_granularity: Ns(750_000 * factor),
+            wakeup_granularity: Ns(1_000_000 * factor),
+            migration_cost: Ns(500_000),
+            nr_migrate: 32,
+            nr_latency: 8,
+            almost_idle_load: 47,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The scheduler's state: everything that the kernel's fair class keeps, in flat tables.
+
+mod entity;
+mod group;
+mod rq;
+mod task;
+
+pub use entity::{SchedAvg, SchedEntity, UtilEst};
+pub use group::{DomainState, GroupCapacity, LlcShared, Nohz, RootDomain, TaskGroup};
+pub use rq::{CfsRq, Removed, Rq, TreeKey};
+pub use task::{Policy, Task};
+
+use crate::features::Features;
+use crate::ids::{CfsId, SeId, TgId};
+use crate::rules::{Rules, Tunables};
+use crate::touch::Touches;
+use std::sync::Arc;
+use wakelab_machine::domains::SchedTopology;
+use wakelab_machine::CpuId;
+
+/// The whole scheduler.
+///
+/// Time enters only through [`Rq::clock`], which the caller moves with `update_rq_clock` before any
+/// operation on a run queue, as the kernel does.
+#[derive(Clone, Debug)]
+pub struct Sched {
+    /// The machine as the scheduler sees it.
+    pub topo: Arc<SchedTopology>,
+    /// The rules of the release.
+    pub rules: Rules,
+    /// `sched_features`.
+    pub feat: Features,
+    /// Tunables.
+    pub tun: Tunables,
+    /// Tasks.
+    pub tasks: Vec<Task>,
+    /// Entities of tasks and of groups.
+    pub se: Vec<SchedEntity>,
+    /// Fair run queues, by [`CfsId`].
+    pub cfs: Vec<CfsRq>,
+    /// Task groups; the first is the root.
+    pub tgs: Vec<TaskGroup>,
+    /// Run queues, by CPU.
+    pub rqs: Vec<Rq>,
+    /// What the CPUs of an LLC share, by LLC.
+    pub llc: Vec<LlcShared>,
+    /// Capacity records, by sched group.
+    pub sgc: Vec<GroupCapacity>,
+    /// State of each CPU's domains, lowest first.
+    pub sd: Vec<Vec<DomainState>>,
+    /// The root domain.
+    pub rd: RootDomain,
+    /// State of NOHZ idle balancing.
+    pub nohz: Nohz,
+    /// Shared lines touched by the operation under way.
+    pub touch: Touches,
+}
+
+impl Sched {
+    /// Number of CPUs.
+    #[inline(always)]
+    pub fn ncpu(&self) -> usize {
+        self.rqs.len()
+    }
+
+    /// The run queue of a CPU (`cpu_rq`).
+    #[inline(always)]
+    pub fn rq(&self, cpu: CpuId) -> &Rq {
+        &self.rqs[cpu.index()]
+    }
+
+    /// The run queue of a CPU, to change.
+    #[inline(always)]
+    pub fn rq_mut(&mut self, cpu: CpuId) -> &mut Rq {
+        &mut self.rqs[cpu.index()]
+    }
+
+    /// A group's fair run queue on a CPU (`tg->cfs_rq[cpu]`).
+    #[inline(always)]
+    pub fn cfs_of(&self, tg: TgId, cpu: CpuId) -> CfsId {
+        CfsId::from_index(tg.index() * self.rqs.len() + cpu.index())
+    }
+
+    /// The root fair run queue of a CPU (`rq->cfs`).
+    #[inline(always)]
+    pub fn root_cfs(&self, cpu: CpuId) -> CfsId {
+        CfsId::from_index(cpu.index())
+    }
+
+    /// A group's entity on a CPU (`tg->se[cpu]`), none for the root group.
+    #[inline(always)]
+    pub fn group_se(&self, tg: TgId, cpu: CpuId) -> SeId {
+        let first = self.tgs[tg.index()].first_se;
+        if first.is_none() { SeId::NONE } else { SeId(first.0 + u32::from(cpu.0)) }
+    }
+}

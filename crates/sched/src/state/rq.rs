@@ -1,0 +1,137 @@
+//! Run queues.
+
+use super::entity::SchedAvg;
+use crate::ids::{CfsId, SeId, TaskId, TgId};
+use wakelab_machine::CpuId;
+
+/// An entity's place in the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeKey {
+    /// Its vruntime (the order is by signed difference).
+    pub vruntime: u64,
+    /// The entity.
+    pub se: SeId,
+}
+
+/// Load that left with tasks that migrated away while asleep, to be taken off at the next update.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Removed {
+    /// How many tasks.
+    pub nr: u32,
+    /// Their load averages.
+    pub load_avg: u64,
+    /// Their utilisations.
+    pub util_avg: u64,
+    /// Their runnable averages.
+    pub runnable_avg: u64,
+}
+
+/// `struct cfs_rq`: a group's fair run queue on one CPU.
+#[derive(Clone, Debug, Default)]
+pub struct CfsRq {
+    /// Sum of the entities' weights, unscaled.
+    pub weight: u64,
+    /// Inverse of `weight`, 0 while not computed.
+    pub inv_weight: u32,
+    /// Entities of this level.
+    pub nr_running: u32,
+    /// Tasks of this level and below.
+    pub h_nr_running: u32,
+    /// SCHED_IDLE entities of this level.
+    pub idle_nr_running: u32,
+    /// SCHED_IDLE tasks of this level and below.
+    pub idle_h_nr_running: u32,
+    /// `min_vruntime`.
+    pub min_vruntime: u64,
+    /// The queued entities except `curr`, **descending** by vruntime: the leftmost is the last, and
+    /// of equal keys the one inserted first is nearer to the end.
+    pub tree: Vec<TreeKey>,
+    /// The running entity of this level.
+    pub curr: SeId,
+    /// Buddies.
+    pub next: SeId,
+    /// Buddies.
+    pub last: SeId,
+    /// Buddies.
+    pub skip: SeId,
+    /// Averages.
+    pub avg: SchedAvg,
+    /// Load that left.
+    pub removed: Removed,
+    /// What of `load_avg` is in the group's `load_avg`.
+    pub tg_load_avg_contrib: u64,
+    /// When that was last written (6.7 on), ns.
+    pub last_update_tg_load_avg: u64,
+    /// Whether the parent must be told of a change.
+    pub propagate: bool,
+    /// Runnable sum to tell the parent of.
+    pub prop_runnable_sum: i64,
+    /// Share of the CPU's load in this group (`h_load`).
+    pub h_load: u64,
+    /// Jiffy of `h_load`.
+    pub last_h_load_update: u64,
+    /// The group.
+    pub tg: TgId,
+    /// The CPU.
+    pub cpu: CpuId,
+    /// The group's entity on this CPU (none for the root).
+    pub owner: SeId,
+    /// Whether it is in the CPU's list of leaf run queues.
+    pub on_list: bool,
+    /// SCHED_IDLE group.
+    pub idle: bool,
+}
+
+/// `struct rq`: a CPU's run queue.
+#[derive(Clone, Debug, Default)]
+pub struct Rq {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// The running task, none for the idle task.
+    pub curr: TaskId,
+    /// `need_resched` of the running task.
+    pub need_resched: bool,
+    /// `ttwu_pending`: remote wake-ups are queued.
+    pub ttwu_pending: bool,
+    /// Active balancing is under way.
+    pub active_balance: bool,
+    /// `nohz_tick_stopped`: this idle CPU is in `nohz.idle_cpus_mask`.
+    pub nohz_tick_stopped: bool,
+    /// `has_blocked_load`.
+    pub has_blocked_load: bool,
+    /// Tasks queued or running.
+    pub nr_running: u32,
+    /// `clock`, ns.
+    pub clock: u64,
+    /// `clock_task`, ns.
+    pub clock_task: u64,
+    /// `clock_pelt`, ns, scaled by capacity.
+    pub clock_pelt: u64,
+    /// `lost_idle_time`, ns.
+    pub lost_idle_time: u64,
+    /// When it became idle, 0 if it is not (or the kernel cleared it).
+    pub idle_stamp: u64,
+    /// Average idle time, ns.
+    pub avg_idle: u64,
+    /// `max_idle_balance_cost`, ns.
+    pub max_idle_balance_cost: u64,
+    /// Jiffy of the next balance.
+    pub next_balance: u64,
+    /// `cpu_capacity`: what is left of the capacity for the fair class.
+    pub cpu_capacity: u64,
+    /// `misfit_task_load`.
+    pub misfit_task_load: u64,
+    /// Where active balancing pushes to.
+    pub push_cpu: CpuId,
+    /// Jiffy of the last update of blocked load by NOHZ balancing.
+    pub last_blocked_load_update_tick: u64,
+    /// `wake_list`: remote wake-ups queued, first come first.
+    pub wake_list: Vec<TaskId>,
+    /// `cfs_tasks`: queued fair tasks, the most recently added or run **last** (the kernel's list
+    /// head); balancing takes from the front (its tail).
+    pub cfs_tasks: Vec<TaskId>,
+    /// Leaf run queues with load (`leaf_cfs_rq_list`), children before their parents.
+    pub leaf_cfs_rqs: Vec<CfsId>,
+    /// The address space last run (`prev_mm`).
+    pub last_mm: u32,
+}

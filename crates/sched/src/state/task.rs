@@ -1,0 +1,59 @@
+//! Tasks.
+
+use crate::ids::{SeId, TgId};
+use wakelab_machine::{CpuId, CpuMask};
+
+/// The fair class's policies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Policy {
+    /// SCHED_NORMAL (SCHED_OTHER).
+    #[default]
+    Normal,
+    /// SCHED_BATCH: never preempts on wake-up.
+    Batch,
+    /// SCHED_IDLE: weight 3, preempted by all others.
+    Idle,
+}
+
+/// What the scheduler keeps of a task (`struct task_struct`).
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its entity.
+    pub se: SeId,
+    /// Its group (`sched_task_group`).
+    pub tg: TgId,
+    /// Its address space: tasks with the same number share one (threads).
+    pub mm: u32,
+    /// SCHED_NORMAL, SCHED_BATCH or SCHED_IDLE.
+    pub policy: Policy,
+    /// -20 ..= 19.
+    pub nice: i8,
+    /// The CPU that it is on or was last on (`task_cpu`).
+    pub cpu: CpuId,
+    /// `wake_cpu`: where a wake-up takes it to have been.
+    pub wake_cpu: CpuId,
+    /// `recent_used_cpu`.
+    pub recent_used_cpu: CpuId,
+    /// `cpus_ptr`: where it may run.
+    pub cpus: CpuMask,
+    /// Whether `cpus` holds all CPUs of the machine.
+    pub unrestricted: bool,
+    /// `nr_cpus_allowed`.
+    pub nr_cpus_allowed: u32,
+    /// `on_rq`: queued (or running).
+    pub on_rq: bool,
+    /// `on_cpu`: running now.
+    pub on_cpu: bool,
+    /// PF_EXITING.
+    pub exiting: bool,
+    /// A kernel thread (PF_KTHREAD).
+    pub kthread: bool,
+    /// `last_wakee`, as a task index or none.
+    pub last_wakee: crate::ids::TaskId,
+    /// `wakee_flips`.
+    pub wakee_flips: u32,
+    /// `wakee_flip_decay_ts`, jiffies.
+    pub wakee_flip_decay_ts: u64,
+    /// Times that it changed CPU (`se.nr_migrations`).
+    pub nr_migrations: u64,
+}
