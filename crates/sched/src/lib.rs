@@ -4,11 +4,17 @@
 //! The crate knows no clock, no event queue and no file: every entry point is told the time, and
 //! what it did to shared cache lines is left in [`Touches`] for the engine to charge.
 
+pub mod balance;
+pub mod fair;
 pub mod features;
 pub mod ids;
+pub mod init;
+pub mod pelt;
+pub mod placement;
 pub mod rules;
 pub mod state;
 pub mod touch;
+pub mod weight;
 
 pub use features::{Feat, Features};
 pub use ids::{CfsId, SeId, TaskId, TgId};
