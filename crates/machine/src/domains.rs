@@ -3,6 +3,14 @@
 use crate::ids::{CoreId, CpuId, GroupId, LlcId, NodeId};
 use crate::mask::CpuMask;
 
+mod attach;
+mod build;
+mod levels;
+mod lookup;
+mod rules;
+
+pub use rules::DomainRules;
+
 /// The flag bits of a sched domain, numbered as in kernel 6.12 (`SD_*`).
 pub mod sd {
     /// Balance when about to become idle.

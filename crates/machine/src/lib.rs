@@ -4,9 +4,21 @@
 //! Everything here is read-only once built: a machine is a value, never a look at the host (only
 //! [`sysfs`] looks at one, and gives back a value).
 
+pub mod costs;
+pub mod description;
 pub mod domains;
+pub mod error;
 pub mod ids;
 pub mod mask;
+pub mod preset;
+pub mod show;
+pub mod sysfs;
+pub mod topology;
 
+pub use costs::{Band, Costs, Figure};
+pub use domains::{DomainRules, SchedDomain, SchedGroup, SchedTopology};
+pub use error::MachineError;
 pub use ids::{ClusterId, CoreId, CpuId, GroupId, LlcId, NodeId, Ns};
 pub use mask::CpuMask;
+pub use preset::presets;
+pub use topology::{Arch, Cpu, Distance, IdleState, Machine};

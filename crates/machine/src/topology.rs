@@ -102,9 +102,6 @@ pub struct Machine {
     /// `node_reclaim_distance`: wake-ups are not affine beyond it. 30 by default, 32 on AMD Zen
     /// (kernel arch/x86/kernel/cpu/amd.c), 10 on POWER (arch/powerpc/include/asm/topology.h).
     pub node_reclaim_distance: u32,
-    /// Whether cores under one LLC share it in a way that the kernel sees. False for machines without a
-    /// shared cache, where each CPU stands alone and the MC level disappears.
-    pub shared_llc: bool,
     /// Idle states from the shallowest; at least one.
     pub idle_states: Vec<IdleState>,
     /// What things cost in time.
