@@ -30,12 +30,22 @@ pub enum MachineError {
     Value {
         /// The file as the caller named it.
         file: String,
-        /// The line of the key, from 1; 0 if the key is not in the file.
+        /// The line of the value, from 1.
         line: usize,
         /// The key.
         key: String,
         /// The value as written.
         value: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A key without which there is no machine.
+    #[error("{file}: {key}: nothing there, expected {expected}")]
+    Missing {
+        /// The file as the caller named it.
+        file: String,
+        /// The key.
+        key: String,
         /// What would be right.
         expected: String,
     },
@@ -75,5 +85,9 @@ fn did_you_mean(near: &[&str]) -> String {
 }
 
 fn quoted(word: &str) -> String {
-    if word.is_empty() { String::new() } else { format!(" at '{word}'") }
+    if word.is_empty() {
+        String::new()
+    } else {
+        format!(" at '{word}'")
+    }
 }

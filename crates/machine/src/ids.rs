@@ -7,7 +7,9 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 macro_rules! index_type {
     ($(#[$doc:meta])* $name:ident, $repr:ty) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize,
+        )]
         pub struct $name(pub $repr);
 
         impl $name {
@@ -56,7 +58,7 @@ index_type!(
     GroupId, u32);
 
 /// A time or a span of time in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Ns(pub u64);
 
 impl Ns {

@@ -121,7 +121,10 @@ impl CpuMask {
 
     /// Whether every CPU of this set is in the other.
     pub fn is_subset(&self, other: &CpuMask) -> bool {
-        self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
+        self.words
+            .iter()
+            .zip(&other.words)
+            .all(|(a, b)| a & !b == 0)
     }
 
     /// Whether the sets share a CPU.
@@ -149,7 +152,9 @@ impl CpuMask {
             }
             word = self.words[index];
         }
-        Some(CpuId::from_index(index * 64 + word.trailing_zeros() as usize))
+        Some(CpuId::from_index(
+            index * 64 + word.trailing_zeros() as usize,
+        ))
     }
 
     /// The CPUs of the set, ascending.
@@ -192,7 +197,9 @@ impl CpuMask {
         for part in text.trim().split(',').filter(|part| !part.is_empty()) {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             let number = |word: &str| {
-                word.trim().parse::<usize>().map_err(|_| CpuListError::Word(part.to_owned()))
+                word.trim()
+                    .parse::<usize>()
+                    .map_err(|_| CpuListError::Word(part.to_owned()))
             };
             let (low, high) = (number(low)?, number(high)?);
             if low > high {
@@ -209,7 +216,10 @@ impl CpuMask {
     #[inline]
     fn zip(&self, other: &CpuMask, op: impl Fn(u64, u64) -> u64) -> CpuMask {
         let mut words = self.words;
-        words.iter_mut().zip(&other.words).for_each(|(a, &b)| *a = op(*a, b));
+        words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, &b)| *a = op(*a, b));
         CpuMask { words }
     }
 }
@@ -265,9 +275,18 @@ mod tests {
 
     #[test]
     fn a_bad_cpulist_names_the_word() {
-        assert_eq!(CpuMask::from_cpulist("1,x"), Err(CpuListError::Word("x".into())));
-        assert_eq!(CpuMask::from_cpulist("3-1"), Err(CpuListError::Order("3-1".into())));
-        assert_eq!(CpuMask::from_cpulist("1024"), Err(CpuListError::TooLarge(1024)));
+        assert_eq!(
+            CpuMask::from_cpulist("1,x"),
+            Err(CpuListError::Word("x".into()))
+        );
+        assert_eq!(
+            CpuMask::from_cpulist("3-1"),
+            Err(CpuListError::Order("3-1".into()))
+        );
+        assert_eq!(
+            CpuMask::from_cpulist("1024"),
+            Err(CpuListError::TooLarge(1024))
+        );
     }
 
     #[test]

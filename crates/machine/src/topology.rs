@@ -156,12 +156,20 @@ impl Machine {
 
     /// The CPUs for which the condition holds.
     pub fn mask_where(&self, condition: impl Fn(&Cpu) -> bool) -> CpuMask {
-        self.cpus.iter().filter(|cpu| condition(cpu)).map(|cpu| cpu.id).collect()
+        self.cpus
+            .iter()
+            .filter(|cpu| condition(cpu))
+            .map(|cpu| cpu.id)
+            .collect()
     }
 
     /// How many different values the CPUs have of something: cores, LLCs, packages...
     pub fn count_of<T: Ord>(&self, value: impl Fn(&Cpu) -> T) -> usize {
-        self.cpus.iter().map(value).collect::<std::collections::BTreeSet<T>>().len()
+        self.cpus
+            .iter()
+            .map(value)
+            .collect::<std::collections::BTreeSet<T>>()
+            .len()
     }
 
     /// The number of cores.
@@ -186,6 +194,10 @@ impl Machine {
 
     /// The most hardware threads that any of its cores has.
     pub fn threads_per_core(&self) -> usize {
-        self.cpus.iter().map(|cpu| usize::from(cpu.thread) + 1).max().unwrap_or(1)
+        self.cpus
+            .iter()
+            .map(|cpu| usize::from(cpu.thread) + 1)
+            .max()
+            .unwrap_or(1)
     }
 }

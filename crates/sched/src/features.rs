@@ -1,4 +1,13 @@
-//! The `sched_features` words.
+//! The `sched_features` words: which there are in a release, what they mean, whether the model acts
+//! on them, and the kernel's syntax for setting them.
+
+mod table;
+mod words;
+
+pub use table::{Origin, Word, words_of};
+pub use words::{FeatureError, FeatureSet};
+
+use crate::rules::Release;
 
 /// A `sched_features` word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,11 +56,41 @@ pub enum Feat {
     SIS_COOKIE,
 }
 
+impl Feat {
+    /// The word as the kernel spells it.
+    pub fn name(self) -> &'static str {
+        self.word().name
+    }
+
+    /// What the table says of it.
+    pub fn word(self) -> &'static Word {
+        &table::TABLE[self as usize]
+    }
+
+    /// The feature with exactly this name.
+    pub fn from_name(name: &str) -> Option<Feat> {
+        table::TABLE
+            .iter()
+            .find(|word| word.name == name)
+            .map(|word| word.feat)
+    }
+}
+
 /// Which features are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Features(pub u64);
 
 impl Features {
+    /// What is on in a release unless somebody says otherwise.
+    pub fn defaults(release: Release) -> Features {
+        let mut features = Features(0);
+        table::TABLE
+            .iter()
+            .filter(|word| word.default_in(release) == Some(true))
+            .for_each(|word| features.set(word.feat, true));
+        features
+    }
+
     /// Whether a feature is on.
     #[inline(always)]
     pub fn has(self, feat: Feat) -> bool {
@@ -61,5 +100,67 @@ impl Features {
     /// Turns a feature on or off.
     pub fn set(&mut self, feat: Feat, on: bool) {
         self.0 = self.0 & !(1 << feat as u8) | u64::from(on) << feat as u8;
+    }
+
+    /// The line that the kernel prints for `/sys/kernel/debug/sched/features`: `NAME` or `NO_NAME`
+    /// and a blank for each word of the release, in its order (kernel `sched/debug.c`,
+    /// `sched_feat_show()`). A posted patch's word is added only where it is not at its baseline, so
+    /// that the line of a stock kernel comes out as that kernel prints it.
+    pub fn to_words(self, release: Release) -> String {
+        let mut line = String::new();
+        for word in words_of(release) {
+            let on = self.has(word.feat);
+            if word.origin == Origin::Patch && word.default_in(release) == Some(on) {
+                continue;
+            }
+            line.push_str(if on { "" } else { "NO_" });
+            line.push_str(word.name);
+            line.push(' ');
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Feat::*;
+    use super::table::TABLE;
+    use super::*;
+
+    #[test]
+    fn a_row_stands_where_its_feature_points() {
+        for (index, word) in TABLE.iter().enumerate() {
+            assert_eq!(word.feat as usize, index, "{}", word.name);
+            assert_eq!(format!("{:?}", word.feat), word.name);
+            assert!(word.doc.ends_with('.'));
+        }
+    }
+
+    #[test]
+    fn the_printed_order_holds_exactly_the_words_of_the_release() {
+        for release in Release::ALL {
+            let mut listed: Vec<Feat> = words_of(release).map(|word| word.feat).collect();
+            assert!(
+                listed
+                    .iter()
+                    .all(|feat| feat.word().default_in(release).is_some())
+            );
+            listed.sort();
+            let known = TABLE
+                .iter()
+                .filter(|word| word.default_in(release).is_some());
+            assert_eq!(listed, known.map(|word| word.feat).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_not_acted_on_says_why() {
+        assert!(SIS_UTIL.word().acted(Release::V6_5));
+        assert!(SIS_UTIL.word().acted(Release::V6_12));
+        assert!(!START_DEBIT.word().acted(Release::V6_12));
+        assert_eq!(
+            HRTICK.word().not_acted(Release::V6_5),
+            Some("the model has no high-resolution preemption timer")
+        );
     }
 }

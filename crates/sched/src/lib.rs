@@ -14,9 +14,10 @@ pub mod placement;
 pub mod rules;
 pub mod state;
 pub mod touch;
+mod ttwu;
 pub mod weight;
 
-pub use features::{Feat, Features};
+pub use features::{Feat, FeatureError, FeatureSet, Features};
 pub use ids::{CfsId, SeId, TaskId, TgId};
 pub use rules::{Release, Rules, Tunables};
 pub use state::{CfsRq, Rq, Sched, SchedAvg, SchedEntity, Task, TaskGroup};

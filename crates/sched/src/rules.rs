@@ -36,15 +36,33 @@ pub struct Rules {
     pub release: Release,
     /// `select_idle_cpu` scans the target's cluster first (6.7 on).
     pub cluster_scan: bool,
+    /// Balancing tells SMT groups with several tasks apart (`group_smt_balance`), weighs siblings by
+    /// cores and lets the first CPU of an idle core balance (6.6 on).
+    pub smt_balance: bool,
+    /// `detach_tasks` goes on past its limit until it has seen a task that may move (6.1 to 6.9).
+    pub detach_first_movable: bool,
+    /// A failed pass for a misfit task neither counts as failed nor lengthens the interval (6.10 on).
+    pub misfit_not_failed: bool,
     /// `update_tg_load_avg` at most once a millisecond for each run queue (6.7 on).
     pub tg_load_avg_ratelimit: bool,
+    /// `util_est` is one number, reset upwards at once, and not lowered while the task waited for
+    /// the CPU (6.8 on).
+    pub util_est_single: bool,
+    /// A new task's utilisation is scaled by its scaled-down weight (6.10 on).
+    pub init_util_scaled_down: bool,
 }
 
 impl Rules {
     /// The rules of a release.
     pub fn of(release: Release) -> Rules {
         let later = release >= Release::V6_12;
-        Rules { release, cluster_scan: later, tg_load_avg_ratelimit: later }
+        Rules {
+            release,
+            cluster_scan: later,
+            smt_balance: later,
+            detach_first_movable: !later,
+            misfit_not_failed: later,
+            tg_load_avg_ratelimit: later, util_est_single: later, init_util_scaled_down: later }
     }
 }
 
@@ -67,6 +85,9 @@ pub struct Tunables {
     pub nr_migrate: u32,
     /// `sched_nr_latency`: latency / min_granularity.
     pub nr_latency: u32,
+    /// What looking at one CPU in an idle search costs on the machine. Needed by SIS_PROP alone, which
+    /// measures its searches; the model knows no clock, so the engine sets it.
+    pub scan_cost: Ns,
     /// Threshold of WAKEUP_BIAS_PREV_IDLE: LOAD_AVG_MAX / 1000 = 47 in the patch.
     pub almost_idle_load: u64,
 }
@@ -85,6 +106,7 @@ impl Tunables {
             migration_cost: Ns(500_000),
             nr_migrate: 32,
             nr_latency: 8,
+            scan_cost: Ns::ZERO,
             almost_idle_load: 47,
         }
     }

@@ -10,8 +10,10 @@ pub use group::{DomainState, GroupCapacity, LlcShared, Nohz, RootDomain, TaskGro
 pub use rq::{CfsRq, Removed, Rq, TreeKey};
 pub use task::{Policy, Task};
 
+use crate::balance::Balance;
 use crate::features::Features;
 use crate::ids::{CfsId, SeId, TgId};
+use crate::placement::Ranks;
 use crate::rules::{Rules, Tunables};
 use crate::touch::Touches;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ use wakelab_machine::CpuId;
 pub struct Sched {
     /// The machine as the scheduler sees it.
     pub topo: Arc<SchedTopology>,
+    /// CPUs of each LLC by rank, for idle searches: [`Ranks::of`] the topology.
+    pub ranks: Arc<Ranks>,
     /// The rules of the release.
     pub rules: Rules,
     /// `sched_features`.
@@ -52,6 +56,10 @@ pub struct Sched {
     pub rd: RootDomain,
     /// State of NOHZ idle balancing.
     pub nohz: Nohz,
+    /// What load balancing keeps besides: tables, pending active balances, statistics.
+    pub lb: Balance,
+    /// The latest time that any run queue's clock was told, ns (`sched_clock`).
+    pub now: u64,
     /// Shared lines touched by the operation under way.
     pub touch: Touches,
 }

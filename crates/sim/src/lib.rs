@@ -1,6 +1,17 @@
 //! When it happens: the event queue, the clock, running CPUs, idle states, costs, and what tasks
 //! block on.
 
+pub mod engine;
+pub mod histogram;
+pub mod lines;
+pub mod object;
 pub mod outcome;
+pub mod price;
+pub mod queue;
+pub mod rng;
+pub mod stats;
+pub mod work;
 
-pub use outcome::{AuditRow, HostCost, METRICS, Metric, Outcome};
+pub use engine::{Engine, Grouping, RunConfig, RunError};
+pub use outcome::{AuditRow, HostCost, LineRow, METRICS, Metric, Outcome};
+pub use work::{Op, Spawn, Workload};

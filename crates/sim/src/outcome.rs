@@ -33,6 +33,20 @@ pub struct AuditRow {
     pub moved_again: u64,
 }
 
+/// How busy one kind of shared cache line was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LineRow {
+    /// The kind of line.
+    pub line: &'static str,
+    /// Transfers from one CPU to another.
+    pub transfers: u64,
+    /// Time that CPUs waited for lines of this kind to become free, s.
+    pub waited_s: f64,
+    /// Time that lines of this kind were occupied, % of the run, all lines of the kind together:
+    /// near 100 for a single line that saturates.
+    pub occupied_pct: f64,
+}
+
 /// What a run cost the host; apart from wall time all of it is deterministic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCost {
@@ -51,6 +65,8 @@ pub struct Outcome {
     pub metrics: Vec<Metric>,
     /// The decision audit, by reason.
     pub audit: Vec<AuditRow>,
+    /// How busy the shared cache lines were, by kind.
+    pub lines: Vec<LineRow>,
     /// What it cost the host.
     pub host: HostCost,
 }

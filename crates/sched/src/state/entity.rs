@@ -43,6 +43,8 @@ pub struct SchedEntity {
     pub inv_weight: u32,
     /// Whether it is on a run queue.
     pub on_rq: bool,
+    /// `se_is_idle`: a SCHED_IDLE task, or a `cpu.idle` group.
+    pub idle: bool,
     /// 0 at the root, one more for each group below it.
     pub depth: u8,
     /// Virtual run time.

@@ -61,10 +61,18 @@ pub struct DomainState {
     pub balance_interval: u32,
     /// `nr_balance_failed`.
     pub nr_balance_failed: u32,
+    /// `avg_scan_cost`, ns (SIS_PROP; of the LLC domain).
+    pub avg_scan_cost: u64,
     /// `max_newidle_lb_cost`, ns.
     pub max_newidle_lb_cost: u64,
     /// Jiffy of its last decay.
     pub last_decay_max_lb_cost: u64,
+    /// Newidle balances tried since the last halving (NI_RANDOM; 512 at first).
+    pub newidle_call: u32,
+    /// Those that pulled something, weighted by their chance (NI_RANDOM; 256 at first).
+    pub newidle_success: u32,
+    /// Share of successes, of 1024 (NI_RANDOM; 512 at first).
+    pub newidle_ratio: u32,
 }
 
 /// `struct root_domain`.
@@ -85,6 +93,8 @@ pub struct Nohz {
     pub nr_cpus: u32,
     /// Some idle CPU has load to decay.
     pub has_blocked: bool,
+    /// An idle CPU was added whose `next_balance` was not looked at yet.
+    pub needs_update: bool,
     /// Jiffy of the next balance.
     pub next_balance: u64,
     /// Jiffy of the next update of blocked load.

@@ -95,6 +95,8 @@ pub struct Rq {
     pub ttwu_pending: bool,
     /// Active balancing is under way.
     pub active_balance: bool,
+    /// `idle_balance`: idle at the last tick or kick.
+    pub idle_balance: bool,
     /// `nohz_tick_stopped`: this idle CPU is in `nohz.idle_cpus_mask`.
     pub nohz_tick_stopped: bool,
     /// `has_blocked_load`.
@@ -113,6 +115,14 @@ pub struct Rq {
     pub idle_stamp: u64,
     /// Average idle time, ns.
     pub avg_idle: u64,
+    /// `wake_avg_idle`, ns: half of `avg_idle` when it was last updated, less what searches cost
+    /// since (SIS_PROP).
+    pub wake_avg_idle: u64,
+    /// `wake_stamp`: jiffy of that update.
+    pub wake_stamp: u64,
+    /// Exit latency of the idle state that the CPU is in, us; none when it runs or the state is not
+    /// known (`idle_get_state`).
+    pub idle_exit_latency: Option<u32>,
     /// `max_idle_balance_cost`, ns.
     pub max_idle_balance_cost: u64,
     /// Jiffy of the next balance.
@@ -134,4 +144,33 @@ pub struct Rq {
     pub leaf_cfs_rqs: Vec<CfsId>,
     /// The address space last run (`prev_mm`).
     pub last_mm: u32,
+    /// `last_wakee` of the idle task, which wakes tasks in interrupts.
+    pub idle_last_wakee: TaskId,
+    /// `wakee_flips` of the idle task.
+    pub idle_wakee_flips: u32,
+    /// `wakee_flip_decay_ts` of the idle task, jiffies.
+    pub idle_wakee_flip_decay_ts: u64,
+    /// Arch capacity (`cpu_capacity_orig`): 1024 for the biggest CPU.
+    pub cpu_capacity_orig: u64,
+    /// `clock` when `clock_pelt` last followed it on an idle CPU.
+    pub clock_idle: u64,
+    /// `rq_clock_pelt` at that time.
+    pub clock_pelt_idle: u64,
+    /// How many entries at the head of `leaf_cfs_rqs` are still without their parent
+    /// (`tmp_alone_branch`).
+    pub tmp_alone: u32,
+    /// Its bits in the LLC's masks as last written: 1 idle, 2 SCHED_IDLE only.
+    pub idle_bits: u8,
+    /// Its LLC, an index into [`Sched::llc`](super::Sched::llc).
+    pub llc: u16,
+    /// Its rank among the CPUs of that LLC.
+    pub llc_rank: u16,
+}
+
+impl Rq {
+    /// `idle_cpu()`: the idle task runs, nothing is queued and no remote wake-up is pending.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.curr.is_none() && self.nr_running == 0 && !self.ttwu_pending
+    }
 }

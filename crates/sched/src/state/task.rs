@@ -42,6 +42,10 @@ pub struct Task {
     pub nr_cpus_allowed: u32,
     /// `on_rq`: queued (or running).
     pub on_rq: bool,
+    /// TASK_ON_RQ_MIGRATING: taken off one queue, to be put on another.
+    pub migrating: bool,
+    /// TASK_NEW: forked, never queued yet.
+    pub new: bool,
     /// `on_cpu`: running now.
     pub on_cpu: bool,
     /// PF_EXITING.

@@ -1,0 +1,48 @@
+//! A report as JSON.
+
+use crate::model::{Comparison, Host, Report, VariantReport};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    experiment: &'a str,
+    machine: &'a str,
+    kernel: &'a str,
+    grouping: &'a str,
+    workload: &'a str,
+    scale: f64,
+    runs: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs_asked: Option<usize>,
+    seed: u64,
+    version: &'a str,
+    variants: &'a [VariantReport],
+    comparisons: &'a [Comparison],
+    host: &'a Host,
+}
+
+/// The report as one indented JSON object and a newline. Everything but `host` depends on the inputs
+/// and the seed alone. `runs_asked` is there only if the report was interrupted; a value that is not
+/// a number is `null`.
+///
+/// # Errors
+/// None of the report's values can fail to be written; the type is serde_json's.
+pub fn render(report: &Report) -> Result<String, serde_json::Error> {
+    let setup = &report.setup;
+    let document = Document {
+        experiment: &setup.experiment,
+        machine: &setup.machine,
+        kernel: &setup.kernel,
+        grouping: &setup.grouping,
+        workload: &setup.workload,
+        scale: setup.scale,
+        runs: report.runs,
+        runs_asked: report.is_partial().then_some(setup.runs_asked),
+        seed: setup.seed,
+        version: &setup.version,
+        variants: &report.variants,
+        comparisons: &report.comparisons,
+        host: &report.host,
+    };
+    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+}

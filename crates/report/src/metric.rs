@@ -1,0 +1,143 @@
+//! What each metric is called in tables, its unit, and how it moves with the length of a run.
+
+/// The unit of a metric, which decides how its values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// A number of things.
+    Count,
+    /// Thousands per second of CPU time.
+    KPerCpuSecond,
+    /// A number of CPUs.
+    Cpus,
+    /// Per cent.
+    Percent,
+    /// Microseconds.
+    Micros,
+}
+
+/// How a metric is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricInfo {
+    /// Its name in JSON and CSV.
+    pub name: &'static str,
+    /// Its name in text, `perf stat`'s where it has one.
+    pub label: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Whether it grows with the work done, so that a run at scale F shows about F of the whole.
+    pub grows: bool,
+}
+
+const fn info(name: &'static str, label: &'static str, unit: Unit, grows: bool) -> MetricInfo {
+    MetricInfo {
+        name,
+        label,
+        unit,
+        grows,
+    }
+}
+
+const INFOS: &[MetricInfo] = &[
+    info("time_s", "time", Unit::Seconds, true),
+    info("task_clock_s", "task-clock", Unit::Seconds, true),
+    info("cpus_utilized", "CPUs utilized", Unit::Cpus, false),
+    info("context_switches", "context-switches", Unit::Count, true),
+    info(
+        "context_switches_k_per_cpu_s",
+        "  rate",
+        Unit::KPerCpuSecond,
+        false,
+    ),
+    info("cpu_migrations", "cpu-migrations", Unit::Count, true),
+    info(
+        "cpu_migrations_k_per_cpu_s",
+        "  rate",
+        Unit::KPerCpuSecond,
+        false,
+    ),
+    info(
+        "stalled_backend_pct",
+        "stalled-cycles-backend",
+        Unit::Percent,
+        false,
+    ),
+    info(
+        "wakeup_latency_p50_us",
+        "wake-up latency p50",
+        Unit::Micros,
+        false,
+    ),
+    info(
+        "wakeup_latency_p95_us",
+        "wake-up latency p95",
+        Unit::Micros,
+        false,
+    ),
+    info(
+        "wakeup_latency_p99_us",
+        "wake-up latency p99",
+        Unit::Micros,
+        false,
+    ),
+    info(
+        "wakeup_latency_max_us",
+        "wake-up latency max",
+        Unit::Micros,
+        false,
+    ),
+    info("rq_wait_s", "run-queue wait", Unit::Seconds, true),
+    info("idle_s", "idle time", Unit::Seconds, true),
+    info("wakeups", "wake-ups", Unit::Count, true),
+    info("searches", "searches", Unit::Count, true),
+    info("search_fast_path_pct", "  fast path", Unit::Percent, false),
+    info("search_cpus_scanned", "  CPUs scanned", Unit::Count, true),
+    info("search_success_pct", "  success", Unit::Percent, false),
+    info("newidle_pulled", "newidle pulled", Unit::Count, true),
+    info("balance_pulled", "balance pulled", Unit::Count, true),
+    info("active_balanced", "active balanced", Unit::Count, true),
+    info("preemptions", "preemptions", Unit::Count, true),
+];
+
+/// How the metric with this name is shown. One that no table knows keeps its name, counts as a
+/// number, and is never scaled.
+pub fn of(name: &'static str) -> MetricInfo {
+    let known = INFOS.iter().find(|info| info.name == name);
+    known
+        .copied()
+        .unwrap_or(info(name, name, Unit::Count, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_of_a_run_is_described() {
+        for (name, _) in wakelab_sim::METRICS {
+            assert!(
+                INFOS.iter().any(|info| info.name == *name),
+                "{name} has no description"
+            );
+        }
+    }
+
+    #[test]
+    fn units_agree_with_the_suffixes_of_names() {
+        let suffixes = [
+            ("_k_per_cpu_s", Unit::KPerCpuSecond),
+            ("_pct", Unit::Percent),
+            ("_us", Unit::Micros),
+            ("_s", Unit::Seconds),
+        ];
+        for info in INFOS {
+            if let Some((_, unit)) = suffixes
+                .iter()
+                .find(|(suffix, _)| info.name.ends_with(suffix))
+            {
+                assert_eq!(info.unit, *unit, "{}", info.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What the renderers write, on fixed outcomes. The figures are made up.
+
+use wakelab_report::text::Options;
+use wakelab_report::{Figure, Host, Published, Report, Setup, VariantRuns, csv, json, text};
+use wakelab_sim::{AuditRow, HostCost, LineRow, Metric, Outcome};
+
+fn outcome(time_s: f64, cpu_migrations: f64, stalled_backend_pct: f64) -> Outcome {
+    let metric = |name, value| Metric { name, value };
+    Outcome {
+        metrics: vec![
+            metric("time_s", time_s),
+            metric("cpu_migrations", cpu_migrations),
+            metric(
+                "cpu_migrations_k_per_cpu_s",
+                cpu_migrations / time_s / 250e3,
+            ),
+            metric("stalled_backend_pct", stalled_backend_pct),
+            metric("active_balanced", 0.0),
+        ],
+        audit: vec![
+            AuditRow {
+                reason: "target idle",
+                decisions: 900,
+                migrations: 300,
+                scanned: 0,
+                ran_at_once: 880,
+                wait_mean_ns: 1_500.0,
+                wait_max_ns: 2_500_000,
+                moved_again: 1,
+            },
+            AuditRow {
+                reason: "idle core",
+                decisions: 100,
+                migrations: 100,
+                scanned: 1_234_567,
+                ran_at_once: 100,
+                wait_mean_ns: 2_250.0,
+                wait_max_ns: 9_000,
+                moved_again: 0,
+            },
+        ],
+        lines: vec![LineRow {
+            line: "tg load_avg",
+            transfers: 45_000,
+            waited_s: 0.125,
+            occupied_pct: 97.5,
+        }],
+        host: HostCost::default(),
+    }
+}
+
+fn variants(runs: usize) -> Vec<VariantRuns> {
+    let baseline = [
+        outcome(0.5, 1_180_000.0, 8.0),
+        outcome(0.52, 1_150_000.0, 8.2),
+        outcome(0.49, 1_200_000.0, 8.1),
+    ];
+    let patched = [
+        outcome(0.34, 80_000.0, 8.1),
+        outcome(0.33, 95_000.0, 8.0),
+        outcome(0.35, 70_000.0, 8.3),
+    ];
+    let variant = |name: &str, features: &[&str], outcomes: &[Outcome]| VariantRuns {
+        name: name.to_owned(),
+        features: features.iter().map(|word| (*word).to_owned()).collect(),
+        outcomes: outcomes[..runs].to_vec(),
+    };
+    vec![
+        variant("baseline", &[], &baseline),
+        variant("NEW_FEATURE", &["NEW_FEATURE"], &patched),
+    ]
+}
+
+fn published() -> Published {
+    let mut published = Published::from_source("https://example.org/a-mail");
+    let printed = Figure {
+        low: 48.0,
+        high: 50.0,
+        printed: Some("48-50 s".to_owned()),
+    };
+    published.add_value("baseline", "time_s", printed);
+    published.add_value("NEW_FEATURE", "time_s", Figure::exact(32.0));
+    published.add_value("baseline", "cpu_migrations", Figure::exact(118e6));
+    published.add_value("NEW_FEATURE", "cpu_migrations", Figure::exact(7e6));
+    published.add_change("NEW_FEATURE", "cpu_migrations", Figure::exact(-94.0));
+    published
+}
+
+fn report(runs: usize, published: Published) -> Report {
+    let setup = Setup {
+        experiment: "an-experiment".to_owned(),
+        title: "A feature that is not there".to_owned(),
+        machine: "smt2-8".to_owned(),
+        kernel: "6.5".to_owned(),
+        grouping: "autogroup".to_owned(),
+        workload: "hackbench -g 1 -l 1000".to_owned(),
+        scale: 0.01,
+        runs_asked: 3,
+        seed: 7,
+        version: "0.1.0".to_owned(),
+    };
+    let host = Host {
+        wall_s: 12.5,
+        cpu_s: 20.0,
+        events: 90_000_000,
+        switches: 30_000_000,
+        simulated_s: 2.53,
+    };
+    Report::new(setup, &variants(runs), published, host)
+}
+
+#[test]
+fn text_has_published_figures_and_errors_beside_the_simulated() {
+    insta::assert_snapshot!(text::render(&report(3, published()), Options::default()));
+}
+
+#[test]
+fn text_without_published_figures_has_no_columns_for_them() {
+    insta::assert_snapshot!(text::render(
+        &report(3, Published::default()),
+        Options { audit: true }
+    ));
+}
+
+#[test]
+fn an_interrupted_report_says_so_and_one_run_has_no_interval() {
+    insta::assert_snapshot!(text::render(&report(1, published()), Options::default()));
+}
+
+#[test]
+fn a_report_without_a_complete_run_is_still_one() {
+    let none = report(0, published());
+    insta::assert_snapshot!(text::render(&none, Options { audit: true }));
+    let document: serde_json::Value = serde_json::from_str(&json::render(&none).unwrap()).unwrap();
+    assert_eq!(document["runs"], 0);
+    assert_eq!(document["runs_asked"], 3);
+}
+
+#[test]
+fn a_band_shows_the_change_at_both_ends() {
+    let mut report = report(3, published());
+    let (low, high) = (self::report(1, published()), self::report(2, published()));
+    report.set_band(&low, &high);
+    insta::assert_snapshot!(text::render(&report, Options::default()));
+    insta::assert_snapshot!(csv::render(&report));
+}
+
+#[test]
+fn json_has_the_documented_shape() {
+    insta::assert_snapshot!(json::render(&report(3, published())).unwrap());
+}
+
+#[test]
+fn csv_has_the_same_columns_with_and_without_published_figures() {
+    insta::assert_snapshot!(csv::render(&report(3, published())));
+    let without = csv::render(&report(3, Published::default()));
+    let columns = |line: &str| line.split(',').count();
+    let first = without.lines().next().map(columns).unwrap();
+    assert!(without.lines().all(|line| columns(line) == first));
+}

@@ -1,0 +1,147 @@
+//! Which CPU of the busiest group to take from (`find_busiest_queue`).
+
+use super::env::{LbEnv, MigrationType, asym_prefer, capacity_greater};
+use crate::Sched;
+use wakelab_machine::domains::sd;
+use wakelab_machine::{CpuId, GroupId};
+
+/// A CPU as [`Busiest::consider`] sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueView {
+    /// Which one.
+    pub cpu: CpuId,
+    /// Fair tasks.
+    pub h_nr_running: u32,
+    /// `cpu_load`.
+    pub load: u64,
+    /// Utilisation, or the runnable average if that is larger (`cpu_util_cfs_boost`).
+    pub util: u64,
+    /// `capacity_of`.
+    pub capacity: u64,
+    /// Capacity as built.
+    pub arch_capacity: u64,
+    /// Load of a task that does not fit.
+    pub misfit_task_load: u64,
+    /// It is preferred to the destination (SD_ASYM_PACKING).
+    pub asym_preferred: bool,
+}
+
+/// The busiest CPU so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Busiest {
+    /// The CPU, if one is busy at all.
+    pub cpu: Option<CpuId>,
+    load: u64,
+    capacity: u64,
+    util: u64,
+    nr_running: u32,
+}
+
+impl Default for Busiest {
+    fn default() -> Self {
+        Busiest {
+            cpu: None,
+            load: 0,
+            capacity: 1,
+            util: 0,
+            nr_running: 0,
+        }
+    }
+}
+
+impl Busiest {
+    /// Takes the CPU if it is busier than the one so far, in the unit of the imbalance.
+    pub fn consider(&mut self, env: &LbEnv, q: &QueueView) {
+        if q.h_nr_running == 0 {
+            return;
+        }
+        // Never aim at the only task of a CPU that is as good as ours.
+        let alone = q.h_nr_running == 1;
+        if alone
+            && ((env.sd_has(sd::ASYM_CPUCAPACITY)
+                && !capacity_greater(env.dst_capacity, q.capacity))
+                || q.asym_preferred)
+        {
+            return;
+        }
+        match env.migration_type {
+            MigrationType::Load => {
+                let too_heavy = alone
+                    && q.load as i64 > env.imbalance
+                    && !env.capacity_reduced(q.capacity, q.arch_capacity);
+                if !too_heavy && q.load * self.capacity > self.load * q.capacity {
+                    (self.load, self.capacity, self.cpu) = (q.load, q.capacity, Some(q.cpu));
+                }
+            }
+            MigrationType::Util => {
+                if !alone && q.util > self.util {
+                    (self.util, self.cpu) = (q.util, Some(q.cpu));
+                }
+            }
+            MigrationType::Task => {
+                if q.h_nr_running > self.nr_running {
+                    (self.nr_running, self.cpu) = (q.h_nr_running, Some(q.cpu));
+                }
+            }
+            MigrationType::Misfit => {
+                if q.misfit_task_load > self.load {
+                    (self.load, self.cpu) = (q.misfit_task_load, Some(q.cpu));
+                }
+            }
+        }
+    }
+}
+
+impl Sched {
+    fn queue_view(&self, env: &LbEnv, cpu: CpuId) -> QueueView {
+        let rq = self.rq(cpu);
+        QueueView {
+            cpu,
+            h_nr_running: self.cfs[cpu.index()].h_nr_running,
+            load: self.cpu_load(cpu),
+            util: match env.migration_type {
+                MigrationType::Util => self.cpu_util_boost(cpu),
+                _ => 0,
+            },
+            capacity: rq.cpu_capacity,
+            arch_capacity: rq.cpu_capacity_orig,
+            misfit_task_load: rq.misfit_task_load,
+            asym_preferred: env.sd_has(sd::ASYM_PACKING)
+                && self.lb_use_asym_prio(env, cpu)
+                && asym_prefer(cpu, env.dst_cpu),
+        }
+    }
+
+    /// The busiest CPU of the group.
+    pub(crate) fn find_busiest_queue(&mut self, env: &LbEnv, group: GroupId) -> Option<CpuId> {
+        let mut busiest = Busiest::default();
+        for &cpu in &self.lb.tables.groups[group.index()].cpus {
+            if !env.trimmed || env.cpus.contains(cpu) {
+                busiest.consider(env, &self.queue_view(env, cpu));
+            }
+        }
+        busiest.cpu
+    }
+
+    /// `need_active_balance`: only the stopper can move what is to be moved.
+    pub(crate) fn need_active_balance(&self, env: &LbEnv) -> bool {
+        let asym = env.idle.is_idle()
+            && self.lb_use_asym_prio(env, env.dst_cpu)
+            && (asym_prefer(env.dst_cpu, env.src_cpu) || !self.lb_use_asym_prio(env, env.src_cpu));
+        if asym || env.migration_type == MigrationType::Misfit {
+            return true;
+        }
+        if env.migration_type == MigrationType::Task
+            && env.nr_balance_failed > env.cache_nice_tries + 2
+        {
+            return true;
+        }
+        if env.idle.is_idle() && self.cfs[env.src_cpu.index()].h_nr_running == 1 {
+            let src = self.capacity_of(env.src_cpu);
+            let arch = self.rq(env.src_cpu).cpu_capacity_orig;
+            return env.capacity_reduced(src, arch)
+                && src * u64::from(env.imbalance_pct) < self.capacity_of(env.dst_cpu) * 100;
+        }
+        false
+    }
+}

@@ -1,0 +1,462 @@
+//! The table of words: one row each.
+
+use super::Feat;
+use crate::rules::Release;
+
+/// Where a word comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The release itself has it.
+    Release,
+    /// A patch that was posted adds it; its default here is the stock kernel's behaviour.
+    Patch,
+}
+
+/// What of the model a word belongs to, which decides whether the model acts on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Wake-up placement: modelled for every release.
+    Placement,
+    /// The fair class and balancing of the CFS releases.
+    Cfs,
+    /// The fair class of the EEVDF releases, which is not modelled yet.
+    Eevdf,
+    /// Nothing that is modelled, and why.
+    Outside(&'static str),
+}
+
+/// One word of `sched_features`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// The feature.
+    pub feat: Feat,
+    /// As the kernel spells it.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub doc: &'static str,
+    /// Where it comes from.
+    pub origin: Origin,
+    v6_5: Option<bool>,
+    v6_12: Option<bool>,
+    part: Part,
+}
+
+impl Word {
+    /// Its default in a release, none if the release does not have it.
+    pub fn default_in(&self, release: Release) -> Option<bool> {
+        match release {
+            Release::V6_5 => self.v6_5,
+            Release::V6_12 => self.v6_12,
+        }
+    }
+
+    /// Why the model does not act on it under the rules of a release; none if it does.
+    pub fn not_acted(&self, release: Release) -> Option<&'static str> {
+        match (self.part, release) {
+            (Part::Placement, _) | (Part::Cfs, Release::V6_5) => None,
+            (Part::Cfs | Part::Eevdf, _) => Some("of this release only the placement is modelled"),
+            (Part::Outside(reason), _) => Some(reason),
+        }
+    }
+
+    /// Whether the model acts on it under the rules of a release.
+    pub fn acted(&self, release: Release) -> bool {
+        self.not_acted(release).is_none()
+    }
+}
+
+/// The words of a release in the order in which it prints them, then those of posted patches.
+pub fn words_of(release: Release) -> impl Iterator<Item = &'static Word> {
+    let order: &[Feat] = match release {
+        Release::V6_5 => &ORDER_6_5,
+        Release::V6_12 => &ORDER_6_12,
+    };
+    let patches = TABLE
+        .iter()
+        .filter(move |word| word.origin == Origin::Patch && word.default_in(release).is_some());
+    order.iter().map(|feat| feat.word()).chain(patches)
+}
+
+const ON: Option<bool> = Some(true);
+const OFF: Option<bool> = Some(false);
+const NONE: Option<bool> = None;
+
+const NO_HRTICK: Part = Part::Outside("the model has no high-resolution preemption timer");
+const NO_RT: Part = Part::Outside("the model has no real-time class");
+const NO_WARNING: Part = Part::Outside("a debugging aid of the kernel's own code");
+const NO_IRQ_TIME: Part = Part::Outside("the model accounts no interrupt or real-time time");
+
+const fn word(
+    feat: Feat,
+    name: &'static str,
+    defaults: [Option<bool>; 2],
+    part: Part,
+    doc: &'static str,
+) -> Word {
+    Word {
+        feat,
+        name,
+        doc,
+        origin: Origin::Release,
+        v6_5: defaults[0],
+        v6_12: defaults[1],
+        part,
+    }
+}
+
+const fn patch(
+    feat: Feat,
+    name: &'static str,
+    defaults: [Option<bool>; 2],
+    doc: &'static str,
+) -> Word {
+    let row = word(feat, name, defaults, Part::Placement, doc);
+    Word {
+        origin: Origin::Patch,
+        ..row
+    }
+}
+
+use Feat::*;
+use Part::{Cfs, Eevdf, Placement};
+
+/// The rows, by [`Feat`].
+pub(super) static TABLE: [Word; 40] = [
+    word(
+        GENTLE_FAIR_SLEEPERS,
+        "GENTLE_FAIR_SLEEPERS",
+        [ON, NONE],
+        Cfs,
+        "A sleeper is credited half a latency period instead of a whole one.",
+    ),
+    word(
+        START_DEBIT,
+        "START_DEBIT",
+        [ON, NONE],
+        Cfs,
+        "A new task starts one slice behind those already queued.",
+    ),
+    word(
+        NEXT_BUDDY,
+        "NEXT_BUDDY",
+        [OFF, OFF],
+        Cfs,
+        "Prefer to pick the task woken last.",
+    ),
+    word(
+        LAST_BUDDY,
+        "LAST_BUDDY",
+        [ON, NONE],
+        Cfs,
+        "Prefer to pick the task that a wake-up preempted last.",
+    ),
+    word(
+        CACHE_HOT_BUDDY,
+        "CACHE_HOT_BUDDY",
+        [ON, ON],
+        Cfs,
+        "Balancing takes buddies for cache hot and leaves them.",
+    ),
+    word(
+        WAKEUP_PREEMPTION,
+        "WAKEUP_PREEMPTION",
+        [ON, ON],
+        Cfs,
+        "A wake-up may preempt the running task.",
+    ),
+    word(
+        HRTICK,
+        "HRTICK",
+        [OFF, OFF],
+        NO_HRTICK,
+        "End a fair slice by a timer instead of at the tick.",
+    ),
+    word(
+        HRTICK_DL,
+        "HRTICK_DL",
+        [OFF, OFF],
+        NO_HRTICK,
+        "End a deadline task's budget by a timer.",
+    ),
+    word(
+        DOUBLE_TICK,
+        "DOUBLE_TICK",
+        [OFF, OFF],
+        NO_HRTICK,
+        "Keep the tick's preemption check beside the timer's.",
+    ),
+    word(
+        NONTASK_CAPACITY,
+        "NONTASK_CAPACITY",
+        [ON, ON],
+        NO_IRQ_TIME,
+        "Time spent in interrupts lowers a CPU's capacity.",
+    ),
+    word(
+        TTWU_QUEUE,
+        "TTWU_QUEUE",
+        [ON, ON],
+        Placement,
+        "Leave the activation of a remote wake-up to the CPU chosen.",
+    ),
+    word(
+        SIS_PROP,
+        "SIS_PROP",
+        [OFF, NONE],
+        Placement,
+        "Limit the idle search by its average cost against the average idle time.",
+    ),
+    word(
+        SIS_UTIL,
+        "SIS_UTIL",
+        [ON, ON],
+        Placement,
+        "Limit the idle search by the utilisation of the last-level cache's CPUs.",
+    ),
+    word(
+        WARN_DOUBLE_CLOCK,
+        "WARN_DOUBLE_CLOCK",
+        [OFF, OFF],
+        NO_WARNING,
+        "Warn of a run queue clock updated twice under one lock.",
+    ),
+    word(
+        RT_PUSH_IPI,
+        "RT_PUSH_IPI",
+        [ON, OFF],
+        NO_RT,
+        "Ask overloaded CPUs by interrupt to push real-time tasks.",
+    ),
+    word(
+        RT_RUNTIME_SHARE,
+        "RT_RUNTIME_SHARE",
+        [OFF, OFF],
+        NO_RT,
+        "CPUs lend each other real-time budget.",
+    ),
+    word(
+        LB_MIN,
+        "LB_MIN",
+        [OFF, OFF],
+        Cfs,
+        "Balancing leaves tasks of very small load where they are.",
+    ),
+    word(
+        ATTACH_AGE_LOAD,
+        "ATTACH_AGE_LOAD",
+        [ON, ON],
+        Cfs,
+        "Age the load of a task that is attached again.",
+    ),
+    word(
+        WA_IDLE,
+        "WA_IDLE",
+        [ON, ON],
+        Placement,
+        "Affine wake-ups look at whether the waking or the previous CPU is idle.",
+    ),
+    word(
+        WA_WEIGHT,
+        "WA_WEIGHT",
+        [ON, ON],
+        Placement,
+        "Affine wake-ups compare the loads of the waking and the previous CPU.",
+    ),
+    word(
+        WA_BIAS,
+        "WA_BIAS",
+        [ON, ON],
+        Placement,
+        "That comparison favours the waking CPU by half the imbalance percentage.",
+    ),
+    word(
+        UTIL_EST,
+        "UTIL_EST",
+        [ON, ON],
+        Placement,
+        "Remember a task's utilisation over its sleep.",
+    ),
+    word(
+        UTIL_EST_FASTUP,
+        "UTIL_EST_FASTUP",
+        [ON, NONE],
+        Cfs,
+        "The remembered utilisation rises at once and only falls slowly.",
+    ),
+    word(
+        LATENCY_WARN,
+        "LATENCY_WARN",
+        [OFF, OFF],
+        NO_WARNING,
+        "Warn when need_resched stays set for long.",
+    ),
+    word(
+        ALT_PERIOD,
+        "ALT_PERIOD",
+        [ON, NONE],
+        Cfs,
+        "The latency period grows with all tasks of the CPU, not with one level's.",
+    ),
+    word(
+        BASE_SLICE,
+        "BASE_SLICE",
+        [ON, NONE],
+        Cfs,
+        "No slice is below the minimum granularity.",
+    ),
+    patch(
+        WAKEUP_BIAS_PREV_IDLE,
+        "WAKEUP_BIAS_PREV_IDLE",
+        [OFF, OFF],
+        "A previous CPU of almost no load counts as idle; =N sets the load (47).",
+    ),
+    patch(
+        UTIL_FITS_CAPACITY,
+        "UTIL_FITS_CAPACITY",
+        [OFF, NONE],
+        "A busy candidate is taken if what is queued there and the task fit together.",
+    ),
+    patch(
+        SELECT_BIAS_PREV,
+        "SELECT_BIAS_PREV",
+        [OFF, NONE],
+        "Look at the previous CPU before the target, and fall back to it.",
+    ),
+    word(
+        PLACE_LAG,
+        "PLACE_LAG",
+        [NONE, ON],
+        Eevdf,
+        "A task keeps its lag over sleep and wake-up.",
+    ),
+    word(
+        PLACE_DEADLINE_INITIAL,
+        "PLACE_DEADLINE_INITIAL",
+        [NONE, ON],
+        Eevdf,
+        "A new task's first deadline is half a slice away.",
+    ),
+    word(
+        PLACE_REL_DEADLINE,
+        "PLACE_REL_DEADLINE",
+        [NONE, ON],
+        Eevdf,
+        "A migrating task keeps its distance to its deadline.",
+    ),
+    word(
+        RUN_TO_PARITY,
+        "RUN_TO_PARITY",
+        [NONE, ON],
+        Eevdf,
+        "The running task is left alone until its lag or its slice is used up.",
+    ),
+    word(
+        PREEMPT_SHORT,
+        "PREEMPT_SHORT",
+        [NONE, ON],
+        Eevdf,
+        "A task with a shorter slice may preempt in spite of that.",
+    ),
+    word(
+        PICK_BUDDY,
+        "PICK_BUDDY",
+        [NONE, ON],
+        Eevdf,
+        "The pick honours a buddy at all.",
+    ),
+    word(
+        DELAY_DEQUEUE,
+        "DELAY_DEQUEUE",
+        [NONE, ON],
+        Eevdf,
+        "A sleeper stays queued until its negative lag is gone.",
+    ),
+    word(
+        DELAY_ZERO,
+        "DELAY_ZERO",
+        [NONE, ON],
+        Eevdf,
+        "Such a sleeper's lag ends at zero, not above.",
+    ),
+    word(
+        NI_RANDOM,
+        "NI_RANDOM",
+        [NONE, ON],
+        Eevdf,
+        "Newly idle balancing is tried in proportion to its success.",
+    ),
+    patch(
+        SIS_CORE,
+        "SIS_CORE",
+        [ON, ON],
+        "Search for a wholly idle core; off, only for an idle CPU.",
+    ),
+    patch(
+        SIS_COOKIE,
+        "SIS_COOKIE",
+        [NONE, OFF],
+        "Target, previous, recent CPU and SMT sibling must match the task's cookie.",
+    ),
+];
+
+/// The words of 6.5 as its `features.h` lists them.
+static ORDER_6_5: [Feat; 26] = [
+    GENTLE_FAIR_SLEEPERS,
+    START_DEBIT,
+    NEXT_BUDDY,
+    LAST_BUDDY,
+    CACHE_HOT_BUDDY,
+    WAKEUP_PREEMPTION,
+    HRTICK,
+    HRTICK_DL,
+    DOUBLE_TICK,
+    NONTASK_CAPACITY,
+    TTWU_QUEUE,
+    SIS_PROP,
+    SIS_UTIL,
+    WARN_DOUBLE_CLOCK,
+    RT_PUSH_IPI,
+    RT_RUNTIME_SHARE,
+    LB_MIN,
+    ATTACH_AGE_LOAD,
+    WA_IDLE,
+    WA_WEIGHT,
+    WA_BIAS,
+    UTIL_EST,
+    UTIL_EST_FASTUP,
+    LATENCY_WARN,
+    ALT_PERIOD,
+    BASE_SLICE,
+];
+
+/// The words of 6.12 as its `features.h` lists them.
+static ORDER_6_12: [Feat; 28] = [
+    PLACE_LAG,
+    PLACE_DEADLINE_INITIAL,
+    PLACE_REL_DEADLINE,
+    RUN_TO_PARITY,
+    PREEMPT_SHORT,
+    NEXT_BUDDY,
+    PICK_BUDDY,
+    CACHE_HOT_BUDDY,
+    DELAY_DEQUEUE,
+    DELAY_ZERO,
+    WAKEUP_PREEMPTION,
+    HRTICK,
+    HRTICK_DL,
+    DOUBLE_TICK,
+    NONTASK_CAPACITY,
+    TTWU_QUEUE,
+    SIS_UTIL,
+    WARN_DOUBLE_CLOCK,
+    RT_PUSH_IPI,
+    RT_RUNTIME_SHARE,
+    LB_MIN,
+    ATTACH_AGE_LOAD,
+    WA_IDLE,
+    WA_WEIGHT,
+    WA_BIAS,
+    UTIL_EST,
+    LATENCY_WARN,
+    NI_RANDOM,
+];

@@ -1,0 +1,415 @@
+//! `select_idle_sibling`: an idle CPU near the target, step by step.
+
+use super::capacity::{asym_fits_cpu, select_idle_capacity};
+use super::decision::{Reason, SearchStats, SisPath};
+use super::search::{CpuScan, Part, Space, scan_cores, scan_cpus};
+use super::view::{
+    View, core_cookie_match, cpu_cookie_match, cpus_share_cache, cpus_share_resources,
+    fits_capacity,
+};
+use super::wake_affine::almost_idle_cpu;
+use crate::features::Feat;
+use wakelab_machine::{CpuId, LlcId};
+
+/// Where a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sibling {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Why.
+    pub reason: Reason,
+    /// At which step.
+    pub path: SisPath,
+    /// What it took.
+    pub searched: SearchStats,
+}
+
+impl Sibling {
+    fn fast(cpu: CpuId, reason: Reason, path: SisPath) -> Sibling {
+        let searched = SearchStats {
+            called: true,
+            fast: true,
+            success: true,
+            ..Default::default()
+        };
+        Sibling {
+            cpu,
+            reason,
+            path,
+            searched,
+        }
+    }
+
+    fn slow(cpu: CpuId, reason: Reason, path: SisPath, success: bool) -> Sibling {
+        let searched = SearchStats {
+            called: true,
+            success,
+            ..Default::default()
+        };
+        Sibling {
+            cpu,
+            reason,
+            path,
+            searched,
+        }
+    }
+}
+
+/// In what way a single CPU was found good enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Good {
+    Idle,
+    AlmostIdle,
+    Fits,
+}
+
+/// Idle CPUs that share the target's cache but not its cluster: only taken if nothing is found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spare {
+    prev: Option<CpuId>,
+    recent: Option<CpuId>,
+}
+
+/// An idle CPU near `target`, or `target` (kernel `sched/fair.c`, `select_idle_sibling()`).
+pub(super) fn select_idle_sibling<V: View>(v: &mut V, prev: CpuId, target: CpuId) -> Sibling {
+    let util = if v.topo().asym_cpucap || v.feat(Feat::UTIL_FITS_CAPACITY) {
+        v.sync_entity_load_avg();
+        v.task_util_est()
+    } else {
+        0
+    };
+    let mut spare = Spare::default();
+    let bias = v.feat(Feat::SELECT_BIAS_PREV);
+    if bias && let Some(found) = bias_prev(v, prev, target, util) {
+        return found;
+    }
+    if let Some(found) = check_target(v, prev, target, util) {
+        return found;
+    }
+    if !bias && let Some(found) = check_prev(v, prev, target, util, &mut spare) {
+        return found;
+    }
+    if per_cpu_kthread_stacks(v, prev, util) {
+        return Sibling::fast(prev, Reason::PerCpuKthread, SisPath::PerCpuKthread);
+    }
+    if let Some(found) = check_recent(v, prev, target, util, &mut spare) {
+        return found;
+    }
+    search_domain(v, prev, target, util, spare)
+}
+
+/// Whether one CPU can be taken without a search. `almost`: whether an almost idle one counts.
+fn good<V: View>(v: &mut V, cpu: CpuId, almost: bool, util: u64) -> Option<Good> {
+    v.look_at(cpu);
+    let good = if v.idle_cpu(cpu) || v.sched_idle_cpu(cpu) {
+        Good::Idle
+    } else if almost && almost_idle_cpu(v, cpu) {
+        Good::AlmostIdle
+    } else if fits_remaining_capacity(v, cpu, util) {
+        Good::Fits
+    } else {
+        return None;
+    };
+    let cookie = !v.feat(Feat::SIS_COOKIE) || core_cookie_match(v, cpu);
+    (cookie && asym_fits_cpu(v, util, cpu)).then_some(good)
+}
+
+/// UTIL_FITS_CAPACITY: what is queued on the CPU and the task together leave 20 % of it free.
+fn fits_remaining_capacity<V: View>(v: &V, cpu: CpuId, util: u64) -> bool {
+    v.feat(Feat::UTIL_FITS_CAPACITY)
+        && v.feat(Feat::UTIL_EST)
+        && fits_capacity(v.util_est_enqueued(cpu) + util, v.capacity_of(cpu))
+}
+
+fn prev_reason(good: Good) -> Reason {
+    match good {
+        Good::Idle => Reason::PrevIdle,
+        Good::AlmostIdle => Reason::PrevAlmostIdle,
+        Good::Fits => Reason::PrevFits,
+    }
+}
+
+/// SELECT_BIAS_PREV: the previous CPU is looked at first, also when it is the target. Together with
+/// WAKEUP_BIAS_PREV_IDLE an almost idle one counts, as it does at the check that this replaces.
+fn bias_prev<V: View>(v: &mut V, prev: CpuId, target: CpuId, util: u64) -> Option<Sibling> {
+    if !cpus_share_cache(v, prev, target) {
+        return None;
+    }
+    let good = good(v, prev, true, util)?;
+    Some(Sibling::fast(prev, prev_reason(good), SisPath::Prev))
+}
+
+/// The target itself. WAKEUP_BIAS_PREV_IDLE takes it almost idle only where it is the previous CPU.
+fn check_target<V: View>(v: &mut V, prev: CpuId, target: CpuId, util: u64) -> Option<Sibling> {
+    let reason = match good(v, target, prev == target, util)? {
+        Good::Idle => Reason::TargetIdle,
+        Good::AlmostIdle => Reason::TargetAlmostIdle,
+        Good::Fits => Reason::TargetFits,
+    };
+    Some(Sibling::fast(target, reason, SisPath::Target))
+}
+
+/// The previous CPU, if it shares the target's cache. With a cluster scan one of another cluster
+/// is only remembered.
+fn check_prev<V: View>(
+    v: &mut V,
+    prev: CpuId,
+    target: CpuId,
+    util: u64,
+    spare: &mut Spare,
+) -> Option<Sibling> {
+    if prev == target || !cpus_share_cache(v, prev, target) {
+        return None;
+    }
+    let good = good(v, prev, true, util)?;
+    if in_other_cluster(v, prev, target) {
+        spare.prev = Some(prev);
+        return None;
+    }
+    Some(Sibling::fast(prev, prev_reason(good), SisPath::Prev))
+}
+
+fn in_other_cluster<V: View>(v: &V, cpu: CpuId, target: CpuId) -> bool {
+    v.rules().cluster_scan && v.topo().cluster_active && !cpus_share_resources(v, cpu, target)
+}
+
+/// A kernel thread of one CPU that wakes a task there has most likely done that task's work and is
+/// about to sleep: the task may queue up behind it.
+fn per_cpu_kthread_stacks<V: View>(v: &V, prev: CpuId, util: u64) -> bool {
+    v.curr_is_per_cpu_kthread()
+        && v.in_task()
+        && prev == v.this_cpu()
+        && v.nr_running(prev) <= 1
+        && asym_fits_cpu(v, util, prev)
+}
+
+/// The CPU before the previous one. It is overwritten with the previous CPU here, whether it is
+/// taken or not.
+fn check_recent<V: View>(
+    v: &mut V,
+    prev: CpuId,
+    target: CpuId,
+    util: u64,
+    spare: &mut Spare,
+) -> Option<Sibling> {
+    let recent = v.recent_used_cpu();
+    v.set_recent_used_cpu(prev);
+    if recent == prev || recent == target || !cpus_share_cache(v, recent, target) {
+        return None;
+    }
+    let good = good(v, recent, false, util)?;
+    if !v.allowed(recent) {
+        return None;
+    }
+    if in_other_cluster(v, recent, target) {
+        spare.recent = Some(recent);
+        return None;
+    }
+    let reason = if good == Good::Fits {
+        Reason::RecentFits
+    } else {
+        Reason::RecentIdle
+    };
+    Some(Sibling::fast(recent, reason, SisPath::Recent))
+}
+
+/// The searches: by capacity on asymmetric machines, else of the SMT siblings and of the LLC.
+fn search_domain<V: View>(
+    v: &mut V,
+    prev: CpuId,
+    target: CpuId,
+    util: u64,
+    spare: Spare,
+) -> Sibling {
+    let place = &v.topo().cpus[target.index()];
+    let llc = place.llc;
+    if let Some(level) = place.sd_asym.filter(|_| v.topo().asym_cpucap) {
+        let (found, scanned) = select_idle_capacity(v, level, target, util);
+        v.note_scanned(scanned);
+        let reason = if found.is_some() {
+            Reason::IdleCapacity
+        } else {
+            Reason::NoIdleCpu
+        };
+        let cpu = found.unwrap_or(target);
+        let mut result = Sibling::slow(cpu, reason, SisPath::Capacity, found.is_some());
+        result.searched.scanned = scanned;
+        return result;
+    }
+    if place.sd_llc.is_none() {
+        return Sibling::slow(target, Reason::NoLlc, SisPath::NoLlc, false);
+    }
+    v.look_at_llc(llc);
+    let mut has_idle_core = false;
+    if v.topo().smt_active {
+        has_idle_core = v.feat(Feat::SIS_CORE) && v.has_idle_cores(llc);
+        if !has_idle_core
+            && cpus_share_cache(v, prev, target)
+            && let Some(cpu) = select_idle_smt(v, prev, llc)
+        {
+            return Sibling::slow(cpu, Reason::SmtSibling, SisPath::Smt, true);
+        }
+    }
+    let mut searched = SearchStats {
+        called: true,
+        ..Default::default()
+    };
+    let found = select_idle_cpu(v, has_idle_core, target, &mut searched);
+    v.note_scanned(searched.scanned);
+    let (cpu, reason, path) = match found {
+        Ok((cpu, reason)) => (cpu, reason, SisPath::IdleCpu),
+        Err(failure) => fall_back(v, prev, target, spare, failure),
+    };
+    searched.success = !matches!(path, SisPath::Nothing);
+    Sibling {
+        cpu,
+        reason,
+        path,
+        searched,
+    }
+}
+
+/// Nothing found: an idle CPU seen in another cluster, or the target.
+fn fall_back<V: View>(
+    v: &V,
+    prev: CpuId,
+    target: CpuId,
+    spare: Spare,
+    failure: Reason,
+) -> (CpuId, Reason, SisPath) {
+    if let Some(cpu) = spare.prev {
+        (cpu, Reason::ClusterPrev, SisPath::PrevCluster)
+    } else if let Some(cpu) = spare.recent {
+        (cpu, Reason::ClusterRecent, SisPath::RecentCluster)
+    } else if v.feat(Feat::SELECT_BIAS_PREV) && cpus_share_cache(v, prev, target) {
+        (prev, Reason::BiasPrev, SisPath::Nothing)
+    } else {
+        (target, failure, SisPath::Nothing)
+    }
+}
+
+/// An idle SMT sibling in the LLC on which the task may run (kernel `sched/fair.c`,
+/// `select_idle_smt()`).
+fn select_idle_smt<V: View>(v: &V, cpu: CpuId, llc: LlcId) -> Option<CpuId> {
+    v.topo().cpus[cpu.index()].smt.iter().find(|&sibling| {
+        sibling != cpu
+            && v.allowed(sibling)
+            && v.topo().cpus[sibling.index()].llc == llc
+            && (v.idle_cpu(sibling) || v.sched_idle_cpu(sibling))
+            && (!v.feat(Feat::SIS_COOKIE) || cpu_cookie_match(v, sibling))
+    })
+}
+
+/// The search of the target's LLC (kernel `sched/fair.c`, `select_idle_cpu()`): for an idle core if
+/// there is said to be one, else for an idle CPU within a number of CPUs that depends on how busy
+/// the LLC is. The failure says whether that number ended it.
+fn select_idle_cpu<V: View>(
+    v: &mut V,
+    has_idle_core: bool,
+    target: CpuId,
+    searched: &mut SearchStats,
+) -> Result<(CpuId, Reason), Reason> {
+    let llc = v.topo().cpus[target.index()].llc;
+    let prop = v.feat(Feat::SIS_PROP) && !has_idle_core;
+    let mut limit = if prop { sis_prop_limit(v)? } else { u32::MAX };
+    if v.feat(Feat::SIS_UTIL) {
+        limit = v.nr_idle_scan(llc).max(0) as u32;
+        if limit == 0 {
+            return Err(Reason::ScanLimit);
+        }
+    }
+    let rank = v.ranks().rank(target);
+    let space = Space {
+        llc,
+        start: rank + 1,
+        part: Part::Whole,
+    };
+    let clustered = v.rules().cluster_scan && !v.ranks().llc(llc).cluster.is_empty();
+    if has_idle_core {
+        return search_cores(v, space, clustered.then_some(rank), searched);
+    }
+    let scan = match clustered {
+        true => scan_cluster_first(v, space, rank, limit),
+        false => (scan_cpus(v, space, limit), Reason::LlcScan),
+    };
+    let (scan, reason) = scan;
+    searched.scanned = scan.visited;
+    searched.limit_hit = scan.limited;
+    if prop && !scan.limited {
+        v.charge_scan(scan.visited);
+    }
+    match scan.found {
+        Some(cpu) => Ok((cpu, reason)),
+        None if scan.limited => Err(Reason::ScanLimit),
+        None => Err(Reason::NoIdleCpu),
+    }
+}
+
+/// The target's cluster first, then the rest of the LLC with what is left of the limit (6.7 on).
+fn scan_cluster_first<V: View>(v: &V, space: Space, rank: usize, limit: u32) -> (CpuScan, Reason) {
+    let cluster = scan_cpus(
+        v,
+        Space {
+            part: Part::Cluster(rank),
+            ..space
+        },
+        limit,
+    );
+    if cluster.found.is_some() || cluster.limited {
+        return (cluster, Reason::ClusterScan);
+    }
+    let rest = Space {
+        part: Part::Rest(rank),
+        ..space
+    };
+    let mut scan = scan_cpus(v, rest, limit.saturating_sub(cluster.visited));
+    scan.visited += cluster.visited;
+    (scan, Reason::LlcScan)
+}
+
+/// The search for an idle core, in the cluster first where there is one. A failure clears
+/// `has_idle_cores`, whatever it falls back to.
+fn search_cores<V: View>(
+    v: &mut V,
+    space: Space,
+    cluster: Option<usize>,
+    searched: &mut SearchStats,
+) -> Result<(CpuId, Reason), Reason> {
+    let parts = match cluster {
+        Some(rank) => [Some(Part::Cluster(rank)), Some(Part::Rest(rank))],
+        None => [Some(Part::Whole), None],
+    };
+    let mut fallback = None;
+    for part in parts.into_iter().flatten() {
+        let scan = scan_cores(v, Space { part, ..space });
+        searched.scanned += scan.visited;
+        if let Some(cpu) = scan.found {
+            return Ok((cpu, Reason::IdleCore));
+        }
+        fallback = fallback.or(scan.fallback);
+    }
+    v.clear_idle_cores(space.llc);
+    searched.cleared_idle_cores = true;
+    fallback
+        .map(|cpu| (cpu, Reason::IdleCoreFallback))
+        .ok_or(Reason::NoIdleCpu)
+}
+
+/// SIS_PROP: as many CPUs as the average search can look at in the average idle time, at least 3
+/// (kernel 6.5 `sched/fair.c`, `select_idle_cpu()`).
+fn sis_prop_limit<V: View>(v: &mut V) -> Result<u32, Reason> {
+    let place = &v.topo().cpus[v.this_cpu().index()];
+    if place.sd_llc.is_none() {
+        return Err(Reason::NoLlc);
+    }
+    let span = u64::from(place.llc_size);
+    let span_avg = span.saturating_mul(v.wake_avg_idle());
+    let cost = v.avg_scan_cost() + 1;
+    let number = if span_avg > 4 * cost {
+        span_avg / cost
+    } else {
+        4
+    };
+    // The kernel's loop stops as its count reaches 0, so it looks at one CPU less.
+    Ok(u32::try_from(number - 1).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,9 @@
+//! Tests of the steps, each on a small machine and a made-up situation.
+
+mod capacity;
+mod fixture;
+mod live;
+mod patches;
+mod search;
+mod slow;
+mod steps;

@@ -1,0 +1,111 @@
+//! The waking CPU or the previous one: from where the search for an idle CPU starts.
+
+use super::decision::{AffinePath, WakeAffine};
+use super::view::{View, cpus_share_cache};
+use crate::features::Feat;
+use wakelab_machine::CpuId;
+
+/// Whether waker and woken task each deal with so many others that their tasks should spread
+/// instead of gathering in one cache (kernel `sched/fair.c`, `wake_wide()`): the one that switches
+/// partners less does so at least as often as the LLC has CPUs, the other that many times as often.
+pub(super) fn wake_wide<V: View>(v: &V) -> bool {
+    let (a, b) = (v.curr_wakee_flips(), v.wakee_flips());
+    let (slave, master) = (a.min(b), a.max(b));
+    let factor = v.topo().cpus[v.this_cpu().index()].llc_size;
+    slave >= factor && master >= slave.wrapping_mul(factor)
+}
+
+/// WAKEUP_BIAS_PREV_IDLE: hardly any load on the CPU but the task's own.
+#[inline]
+pub(super) fn almost_idle_cpu<V: View>(v: &mut V, cpu: CpuId) -> bool {
+    v.feat(Feat::WAKEUP_BIAS_PREV_IDLE) && v.cpu_load_without(cpu) <= v.almost_idle_load()
+}
+
+/// Where the idle search starts (kernel `sched/fair.c`, `wake_affine()`). `pct` is the
+/// `imbalance_pct` of the lowest affine domain that has both CPUs.
+pub(super) fn wake_affine<V: View>(v: &mut V, pct: u32, prev: CpuId, sync: bool) -> WakeAffine {
+    let this = v.this_cpu();
+    v.look_at(prev);
+    let mut chosen = None;
+    if v.feat(Feat::WA_IDLE) {
+        chosen = wake_affine_idle(v, prev, sync).map(|(target, path)| WakeAffine {
+            path,
+            target,
+            this_eff_load: 0,
+            prev_eff_load: 0,
+        });
+    }
+    if chosen.is_none() && v.feat(Feat::WA_WEIGHT) {
+        chosen = Some(wake_affine_weight(v, pct, prev, sync));
+    }
+    chosen.unwrap_or(WakeAffine {
+        path: AffinePath::Undecided,
+        target: if prev == this { this } else { prev },
+        this_eff_load: 0,
+        prev_eff_load: 0,
+    })
+}
+
+/// Decides by who is idle now (kernel `sched/fair.c`, `wake_affine_idle()`). An idle waking CPU
+/// means that an interrupt wakes; it attracts the task only within its cache.
+fn wake_affine_idle<V: View>(v: &mut V, prev: CpuId, sync: bool) -> Option<(CpuId, AffinePath)> {
+    let this = v.this_cpu();
+    if v.idle_cpu(this) && cpus_share_cache(v, this, prev) {
+        return Some(if v.idle_cpu(prev) {
+            (prev, AffinePath::BothIdle)
+        } else {
+            (this, AffinePath::ThisIdle)
+        });
+    }
+    if sync && v.nr_running(this).wrapping_sub(v.nr_delayed(this)) == 1 {
+        return Some((this, AffinePath::Sync));
+    }
+    if v.idle_cpu(prev) || almost_idle_cpu(v, prev) {
+        return Some((prev, AffinePath::PrevIdle));
+    }
+    None
+}
+
+/// Decides by load, with the task moved over and each side scaled by the other's capacity (kernel
+/// `sched/fair.c`, `wake_affine_weight()`). WA_BIAS favours the waking CPU by half of what the
+/// domain allows as imbalance.
+fn wake_affine_weight<V: View>(v: &mut V, pct: u32, prev: CpuId, sync: bool) -> WakeAffine {
+    let this = v.this_cpu();
+    let mut result = WakeAffine {
+        path: AffinePath::SyncLoad,
+        target: this,
+        this_eff_load: 0,
+        prev_eff_load: 0,
+    };
+    let mut this_load = v.cpu_load(this) as i64;
+    if sync {
+        let current = v.curr_h_load();
+        if current > this_load as u64 {
+            return result;
+        }
+        this_load -= current as i64;
+    }
+    let task = v.task_h_load() as i64;
+    let mut prev_load = (v.cpu_load(prev) as i64).wrapping_sub(task);
+    this_load = this_load.wrapping_add(task);
+    if v.feat(Feat::WA_BIAS) {
+        this_load = this_load.wrapping_mul(100);
+        prev_load = prev_load.wrapping_mul(i64::from(100 + pct.wrapping_sub(100) / 2));
+    }
+    this_load = this_load.wrapping_mul(v.capacity_of(prev) as i64);
+    prev_load = prev_load.wrapping_mul(v.capacity_of(this) as i64);
+    if sync {
+        // Equal loads then stack the task on its waker, unless the search finds an idle CPU.
+        prev_load = prev_load.wrapping_add(1);
+    }
+    let less = this_load < prev_load;
+    result.path = if less {
+        AffinePath::LessLoad
+    } else {
+        AffinePath::NotLessLoad
+    };
+    result.target = if less { this } else { prev };
+    result.this_eff_load = this_load;
+    result.prev_eff_load = prev_load;
+    result
+}

@@ -1,0 +1,327 @@
+//! The engine: events in the order of time, and what each does.
+//!
+//! Every CPU has one slot in the event queue: the earliest of the end of what it does now, its next
+//! interrupt, and its next tick. One more slot is for timers. All state changes happen at event
+//! time; what an event costs its CPU is added to the time of its next one.
+
+mod cpu;
+mod ops;
+mod schedule;
+mod task;
+mod tick;
+mod wake;
+
+use crate::lines::{LINE_KINDS, Lines};
+use crate::object::Chan;
+use crate::outcome::{HostCost, Outcome};
+use crate::price::Prices;
+use crate::queue::{EventQueue, NEVER};
+use crate::rng::mix;
+use crate::stats::Stats;
+use crate::work::Workload;
+use cpu::{Cpu, Phase};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use task::{TaskSim, Waits};
+use wakelab_machine::domains::SchedTopology;
+use wakelab_machine::topology::Machine;
+use wakelab_machine::{CpuId, CpuMask, Ns};
+use wakelab_sched::balance::CpuIdle;
+use wakelab_sched::fair::TaskSpec;
+use wakelab_sched::features::FeatureSet;
+use wakelab_sched::{Release, Rules, Sched, TaskId, TgId, Tunables};
+
+/// How tasks are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// All in one autogroup, as a command started from a terminal on a desktop or server default.
+    Autogroup,
+    /// All in the root group.
+    Root,
+    /// All in one cgroup with these shares (1024 is the default weight).
+    Cgroup {
+        /// `cpu.shares`.
+        shares: u64,
+    },
+}
+
+/// What a run simulates, apart from the workload.
+#[derive(Clone, Debug)]
+pub struct RunConfig {
+    /// The machine.
+    pub machine: Arc<Machine>,
+    /// Its domains, built by the release's rules.
+    pub topology: Arc<SchedTopology>,
+    /// The kernel.
+    pub release: Release,
+    /// `sched_features`.
+    pub features: FeatureSet,
+    /// Groups.
+    pub grouping: Grouping,
+    /// Seed of all random numbers.
+    pub seed: u64,
+}
+
+/// Why a run gave no result.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RunError {
+    /// All tasks sleep, and nothing will ever wake one.
+    #[error("the workload can never end: at {at} all {tasks} tasks left sleep and no timer is armed; task {task} waits {what}")]
+    Stuck {
+        /// When.
+        at: Ns,
+        /// How many tasks are left.
+        tasks: usize,
+        /// One of them.
+        task: u32,
+        /// What it waits for.
+        what: String,
+    },
+    /// It was asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// The state of a run.
+pub struct Engine<W> {
+    sched: Sched,
+    prices: Prices,
+    lines: Lines,
+    queue: EventQueue,
+    cpus: Vec<Cpu>,
+    tasks: Vec<TaskSim>,
+    chans: Vec<Chan>,
+    work: W,
+    timers: BinaryHeap<Reverse<(u64, u64, TaskId)>>,
+    timer_seq: u64,
+    siblings: Vec<Vec<CpuId>>,
+    now: u64,
+    seed: u64,
+    tick_ns: u64,
+    /// Kernel work before `schedule`, to be paid with the switch, ns.
+    lead: u64,
+    in_irq: bool,
+    preempting: bool,
+    live: usize,
+    joiner: TaskId,
+    stats: Stats,
+    started_at: u64,
+    ended_at: u64,
+    pulled_at_start: [u64; 3],
+    events: u64,
+    switches_before: u64,
+}
+
+/// When the workload starts: a machine that has been up and idle for a while, so that no time stamp
+/// is 0, which the kernel takes for "none".
+const BOOTED_NS: u64 = 1_000_000_000;
+
+/// How many events pass between two looks at whether to stop.
+const CANCEL_INTERVAL: u64 = 1 << 16;
+
+impl<W: Workload> Engine<W> {
+    /// A machine at rest, with the workload's first task ready to run on a CPU that the seed chooses.
+    pub fn new(config: &RunConfig, work: W) -> Engine<W> {
+        let machine = &config.machine;
+        let ncpu = machine.ncpu();
+        let mut tun = Tunables::for_machine(ncpu, machine.hz);
+        tun.almost_idle_load = config.features.almost_idle_load;
+        tun.scan_cost = Ns(Prices::of(machine).scan_cpu);
+        let rules = Rules::of(config.release);
+        let topology = Arc::clone(&config.topology);
+        let mut sched = Sched::new(topology, rules, config.features.features, tun);
+        let group = add_group(&mut sched, config.grouping);
+        let tick_ns = tun.tick.0;
+        let mut engine = Engine {
+            lines: Lines::new(ncpu, sched.llc.len(), sched.tgs.len()),
+            prices: Prices::of(machine),
+            queue: EventQueue::new(ncpu + 1),
+            cpus: vec![Cpu::new(NEVER); ncpu],
+            tasks: Vec::with_capacity(work.max_tasks()),
+            chans: work.channels(),
+            work,
+            timers: BinaryHeap::new(),
+            timer_seq: 0,
+            siblings: siblings(machine),
+            now: BOOTED_NS + mix(config.seed) % tick_ns,
+            seed: config.seed,
+            tick_ns,
+            lead: 0,
+            in_irq: false,
+            preempting: false,
+            live: 0,
+            joiner: TaskId::NONE,
+            stats: Stats::default(),
+            started_at: 0,
+            ended_at: 0,
+            pulled_at_start: [0; 3],
+            events: 0,
+            switches_before: 0,
+            sched,
+        };
+        engine.boot(group, ncpu);
+        engine
+    }
+
+    fn boot(&mut self, group: TgId, ncpu: usize) {
+        let cpu = CpuId::from_index((mix(self.seed ^ 1) % ncpu as u64) as usize);
+        let spec = TaskSpec {
+            tg: group,
+            mm: 0,
+            policy: Default::default(),
+            nice: 0,
+            cpus: CpuMask::first_n(ncpu),
+            cpu,
+            kthread: false,
+        };
+        let now = Ns(self.now);
+        for index in 0..ncpu {
+            self.sched.update_rq_clock(CpuId::from_index(index), now);
+            self.sched.touch.clear();
+            self.sched.nohz_balance_enter_idle(CpuId::from_index(index));
+            self.sched.update_idle_core(CpuId::from_index(index));
+            self.cpus[index].since = self.now;
+            self.sched.rqs[index].idle_stamp = self.now;
+        }
+        // What the periodic balance writes while an LLC has nothing to do: look at all of it.
+        for (shared, span) in self.sched.llc.iter_mut().zip(&self.sched.topo.llcs) {
+            shared.nr_idle_scan = span.weight() as i32;
+        }
+        let first = self.add_task(&spec, 0);
+        self.sched.wake_up_new_task(first, cpu);
+        self.cpus[cpu.index()].irq_at = self.now + 1;
+        self.arm(cpu);
+    }
+
+    /// Runs the workload to its end.
+    ///
+    /// # Errors
+    /// [`RunError::Stuck`] if no task can ever run again, [`RunError::Cancelled`] if `cancelled`
+    /// said so.
+    pub fn run(mut self, cancelled: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
+        while self.live > 0 {
+            let (slot, at) = self.queue.peek();
+            if at == NEVER {
+                return Err(self.stuck());
+            }
+            debug_assert!(at >= self.now, "time goes forward");
+            self.now = at;
+            self.events += 1;
+            if self.events % CANCEL_INTERVAL == 0 && cancelled() {
+                return Err(RunError::Cancelled);
+            }
+            if slot == self.cpus.len() {
+                self.timer_fires();
+            } else {
+                self.cpu_event(CpuId::from_index(slot));
+            }
+        }
+        Ok(self.outcome())
+    }
+
+    #[inline(always)]
+    fn cpu_event(&mut self, cpu: CpuId) {
+        let slot = &self.cpus[cpu.index()];
+        if slot.irq_at <= self.now {
+            return self.irq(cpu);
+        }
+        if slot.tick_at <= self.now {
+            return self.tick(cpu);
+        }
+        match slot.phase {
+            Phase::Op => self.op_done(cpu),
+            Phase::Resume => self.run_task(cpu, 0),
+            Phase::Compute => self.compute_done(cpu),
+            Phase::Block => self.block_done(cpu),
+            Phase::Exit => self.exit_done(cpu),
+            Phase::Idle | Phase::Spin => unreachable!("these phases wait for others"),
+        }
+    }
+
+    fn compute_done(&mut self, cpu: CpuId) {
+        self.run_task(cpu, 0);
+    }
+
+    /// The measured part begins: counters start from nothing.
+    fn start_measuring(&mut self) {
+        self.switches_before += self.stats.switches;
+        self.stats = Stats::default();
+        self.lines.reset_counters();
+        self.started_at = self.now;
+        self.pulled_at_start = self.pulled();
+        for cpu in &mut self.cpus {
+            cpu.busy = 0;
+            if cpu.phase != Phase::Idle {
+                cpu.since = self.now;
+            }
+        }
+    }
+
+    /// Tasks pulled by newly-idle, by periodic and NOHZ, and by active balancing so far.
+    fn pulled(&self) -> [u64; 3] {
+        let stats = &self.sched.lb.stats;
+        let periodic = stats.pulled(CpuIdle::Idle) + stats.pulled(CpuIdle::NotIdle);
+        [stats.pulled(CpuIdle::NewlyIdle), periodic, stats.active_pushed]
+    }
+
+    fn outcome(mut self) -> Outcome {
+        let end = self.ended_at;
+        for cpu in &mut self.cpus {
+            if cpu.phase != Phase::Idle {
+                cpu.busy += end.saturating_sub(cpu.since);
+            }
+        }
+        let time = end - self.started_at;
+        let busy = self.cpus.iter().map(|cpu| cpu.busy).sum();
+        let before = self.pulled_at_start;
+        let pulled = self.pulled();
+        let pulled = std::array::from_fn(|kind| pulled[kind] - before[kind]);
+        // A migration is counted where perf counts it: at each change of a task's CPU.
+        self.stats.migrations += pulled.iter().sum::<u64>();
+        Outcome {
+            metrics: self.stats.metrics(time, busy, self.cpus.len(), pulled),
+            audit: self.stats.audit(),
+            lines: self.lines.report(time),
+            host: HostCost {
+                events: self.events,
+                switches: self.switches_before + self.stats.switches,
+                simulated: Ns(self.now),
+            },
+        }
+    }
+
+    fn stuck(&self) -> RunError {
+        let asleep = self.tasks.iter().enumerate().find(|(_, t)| t.waits != Waits::Nothing);
+        let (task, what) = asleep.map_or((0, "for a CPU".to_owned()), |(number, task)| {
+            let what = match task.waits {
+                Waits::ToRead(chan) => format!("to read from channel {}", chan.0),
+                Waits::ToWrite(chan) => format!("to write to channel {}", chan.0),
+                Waits::ForLock(chan) => format!("for the lock of channel {}", chan.0),
+                Waits::ForTimer => "for a timer".to_owned(),
+                Waits::ForOthers => "for the others to end".to_owned(),
+                Waits::Nothing => "for nothing".to_owned(),
+            };
+            (number as u32, what)
+        });
+        RunError::Stuck { at: Ns(self.now), tasks: self.live, task, what }
+    }
+}
+
+fn add_group(sched: &mut Sched, grouping: Grouping) -> TgId {
+    match grouping {
+        Grouping::Root => TgId::ROOT,
+        Grouping::Autogroup => sched.add_group("/autogroup-1", TgId::ROOT, 1024),
+        Grouping::Cgroup { shares } => sched.add_group("/workload", TgId::ROOT, shares),
+    }
+}
+
+fn siblings(machine: &Machine) -> Vec<Vec<CpuId>> {
+    let of = |cpu: CpuId| machine.siblings(cpu).iter().filter(|&s| s != cpu).collect();
+    (0..machine.ncpu()).map(|index| of(CpuId::from_index(index))).collect()
+}
+
+/// Kinds of shared lines, for reports.
+pub fn line_kinds() -> &'static [&'static str] {
+    &LINE_KINDS
+}

@@ -1,0 +1,157 @@
+//! A CPU of the engine: what it does now, until when, and how fast.
+
+use crate::price::FULL_SPEED;
+use crate::queue::NEVER;
+use wakelab_sched::TaskId;
+
+/// What `op_at` of a CPU means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The idle loop; nothing is to come but interrupts.
+    Idle,
+    /// The running task starts or goes on.
+    Resume,
+    /// The running task's operation on a channel is done.
+    Op,
+    /// The running task has computed enough.
+    Compute,
+    /// The running task spins for a mutex; its owner will say when.
+    Spin,
+    /// The running task goes to sleep, unless it was woken meanwhile.
+    Block,
+    /// The running task ends.
+    Exit,
+}
+
+/// A CPU.
+#[derive(Clone, Debug)]
+pub(super) struct Cpu {
+    /// When the phase ends.
+    pub op_at: u64,
+    /// The next interrupt from another CPU, or the end of an idle state's exit.
+    pub irq_at: u64,
+    /// The next tick.
+    pub tick_at: u64,
+    pub phase: Phase,
+    /// The pending interrupt is a kick for idle balancing.
+    pub kicked: bool,
+    /// The stopper must run: active balancing wants the running task.
+    pub stop_pending: bool,
+    /// Instructions of the running segment at full speed, ns.
+    compute: u64,
+    /// Its waiting for memory, which a busy sibling does not stretch, ns.
+    memory: u64,
+    /// Number of busy siblings.
+    pub busy_siblings: u8,
+    /// Kernel work after the last event lasts until then.
+    pub ready_at: u64,
+    /// Exit latency of the idle state that it is in, ns.
+    pub idle_exit: u64,
+    /// Whether that state polls.
+    pub idle_polls: bool,
+    /// When it became busy or idle.
+    pub since: u64,
+    /// Moving average of idle times, ns.
+    pub idle_avg: u64,
+    /// Time in tasks, ns.
+    pub busy: u64,
+    /// The task whose caches are warm.
+    pub last_task: TaskId,
+}
+
+impl Cpu {
+    pub fn new(first_tick: u64) -> Cpu {
+        Cpu {
+            op_at: NEVER,
+            irq_at: NEVER,
+            tick_at: first_tick,
+            phase: Phase::Idle,
+            kicked: false,
+            stop_pending: false,
+            compute: 0,
+            memory: 0,
+            busy_siblings: 0,
+            ready_at: 0,
+            idle_exit: 0,
+            idle_polls: true,
+            since: 0,
+            idle_avg: 0,
+            busy: 0,
+            last_task: TaskId::NONE,
+        }
+    }
+
+    /// The next thing to happen here.
+    #[inline(always)]
+    pub fn next(&self) -> u64 {
+        self.op_at.min(self.irq_at).min(self.tick_at)
+    }
+
+    /// Begins a segment of so many ns of instructions and so many of waiting for memory.
+    #[inline(always)]
+    pub fn begin(&mut self, phase: Phase, start: u64, compute: u64, memory: u64, speeds: &[u64]) {
+        self.phase = phase;
+        self.compute = compute;
+        self.memory = memory;
+        self.op_at = start + self.length(speeds);
+    }
+
+    #[inline(always)]
+    fn length(&self, speeds: &[u64]) -> u64 {
+        let speed = speeds[usize::from(self.busy_siblings)];
+        if speed == FULL_SPEED {
+            self.compute + self.memory
+        } else {
+            self.compute * FULL_SPEED / speed + self.memory
+        }
+    }
+
+    /// A sibling became busy or idle: what is left of the running segment is re-timed.
+    pub fn sibling_changed(&mut self, now: u64, busy: bool, speeds: &[u64]) {
+        let timed = matches!(self.phase, Phase::Op | Phase::Compute);
+        let before = self.length(speeds);
+        self.busy_siblings = if busy { self.busy_siblings + 1 } else { self.busy_siblings - 1 };
+        let after = self.length(speeds);
+        if timed && before != after && self.op_at > now && before != 0 {
+            let left = u128::from(self.op_at - now);
+            self.op_at = now + (left * u128::from(after) / u128::from(before)) as u64;
+        }
+    }
+
+    /// How much of the running segment's instructions are left at full speed, ns.
+    pub fn compute_left(&self, now: u64, speeds: &[u64]) -> u64 {
+        let length = self.length(speeds);
+        if length == 0 || self.op_at <= now {
+            return 0;
+        }
+        let left = u128::from(self.op_at - now);
+        (left * u128::from(self.compute) / u128::from(length)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPEEDS: [u64; 2] = [FULL_SPEED, FULL_SPEED / 2];
+
+    #[test]
+    fn a_busy_sibling_stretches_what_is_left_of_the_instructions() {
+        let mut cpu = Cpu::new(NEVER);
+        cpu.begin(Phase::Compute, 0, 1000, 0, &SPEEDS);
+        assert_eq!(cpu.op_at, 1000);
+        cpu.sibling_changed(400, true, &SPEEDS);
+        assert_eq!(cpu.op_at, 400 + 1200);
+        cpu.sibling_changed(1000, false, &SPEEDS);
+        assert_eq!(cpu.op_at, 1000 + 300);
+        assert_eq!(cpu.compute_left(1100, &SPEEDS), 200);
+    }
+
+    #[test]
+    fn waiting_for_memory_is_not_stretched() {
+        let mut cpu = Cpu::new(NEVER);
+        cpu.begin(Phase::Op, 0, 0, 1000, &SPEEDS);
+        cpu.sibling_changed(500, true, &SPEEDS);
+        assert_eq!(cpu.op_at, 1000);
+    }
+}

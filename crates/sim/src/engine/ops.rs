@@ -1,0 +1,359 @@
+//! What a running task does: system calls on channels, computing, sleeping, making tasks, ending.
+
+use super::Engine;
+use super::cpu::Phase;
+use super::task::{Kind, Stage, Waits};
+use crate::object::mutex::{Next, Spinner};
+use crate::object::{ChanId, Content};
+use crate::work::{Op, Workload};
+use wakelab_machine::CpuId;
+use wakelab_sched::TaskId;
+use wakelab_sched::placement::wf;
+
+/// Cache lines that a pipe operation moves from the CPU that last held the pipe, one after the
+/// other: `struct pipe_inode_info` has the mutex and `rd_wait` in its first line, `wr_wait`, `head`
+/// and `tail` in its second; then the `pipe_buffer` entry, and the message itself, whose lines
+/// stream and count as one. (Layout of 64-bit kernels, include/linux/pipe_fs_i.h.)
+const PIPE_LINES: u64 = 4;
+
+/// The same for a stream socket: the socket's lock and queue, `sk_wmem_alloc`, two lines of
+/// `sk_buff`, and the message. (net/unix/af_unix.c, include/linux/skbuff.h.)
+const SOCKET_LINES: u64 = 5;
+
+/// Spread of the instructions' time from one operation to the next, parts of 1024 either way. A
+/// stand-in: real paths differ by cache and branch misses; with none, all senders walk in step.
+const JITTER: u64 = 102;
+
+/// An operation goes straight on to the next if its wake-ups took no longer than this. Longer ones
+/// end in an event of their own, so that nothing is taken far ahead of its time.
+const MAX_LEAD: u64 = 200;
+
+impl<W: Workload> Engine<W> {
+    /// The running task of a CPU starts or goes on, `lead` ns after the event.
+    pub(super) fn run_task(&mut self, cpu: CpuId, lead: u64) {
+        let p = self.sched.rq(cpu).curr;
+        debug_assert!(p.is_some());
+        if self.sched.rq(cpu).need_resched {
+            return self.preempt(cpu);
+        }
+        match self.tasks[p.index()].stage {
+            Stage::Next => self.next_op(cpu, p, lead),
+            Stage::Again => self.enter(cpu, p, lead),
+            Stage::Lock => self.lock(cpu, p, lead),
+            Stage::LockSlow => self.lock_slow(cpu, p),
+            Stage::LockWaiter => self.lock_waiter(cpu, p),
+            Stage::Granted => self.hold(cpu, p, self.now + lead),
+            Stage::Compute(left) => self.compute(cpu, p, left, lead),
+        }
+    }
+
+    fn next_op(&mut self, cpu: CpuId, p: TaskId, lead: u64) {
+        let task = &mut self.tasks[p.index()];
+        let op = self.work.next_op(p, &mut task.rng);
+        match op {
+            Op::Write(chan, bytes) => self.begin_channel_op(cpu, p, Kind::Write, chan, bytes, lead),
+            Op::Read(chan, bytes) => self.begin_channel_op(cpu, p, Kind::Read, chan, bytes, lead),
+            Op::Compute(ns) => self.compute(cpu, p, ns.0, lead),
+            Op::Fork(spawn) => {
+                let cost = self.fork(cpu, p, spawn);
+                self.resume_at(cpu, self.now + lead + cost);
+            }
+            Op::Start => {
+                self.start_measuring();
+                self.resume_at(cpu, self.now + lead);
+            }
+            Op::Poll(chan) => {
+                let empty = self.chans[chan.index()].is_empty();
+                if empty {
+                    self.chans[chan.index()].pollers.push(p);
+                    self.block(cpu, p, Waits::ToRead(chan), Stage::Next, self.now + lead);
+                } else {
+                    self.resume_at(cpu, self.now + lead + self.prices.syscall);
+                }
+            }
+            Op::Sleep(ns) => {
+                self.arm_timer(p, self.now + lead + ns.0);
+                self.block(cpu, p, Waits::ForTimer, Stage::Next, self.now + lead);
+            }
+            Op::Join if self.live > 1 => {
+                self.joiner = p;
+                self.block(cpu, p, Waits::ForOthers, Stage::Next, self.now + lead);
+            }
+            Op::Join => self.resume_at(cpu, self.now + lead),
+            Op::Exit => {
+                let at = self.now + lead + self.prices.syscall;
+                self.set_phase(cpu, Phase::Exit, at);
+            }
+        }
+    }
+
+    fn compute(&mut self, cpu: CpuId, p: TaskId, ns: u64, lead: u64) {
+        self.tasks[p.index()].stage = Stage::Next;
+        let start = self.now + lead;
+        self.cpus[cpu.index()].begin(Phase::Compute, start, ns, 0, &self.prices.smt_speed);
+        self.arm(cpu);
+    }
+
+    fn begin_channel_op(
+        &mut self,
+        cpu: CpuId,
+        p: TaskId,
+        kind: Kind,
+        chan: ChanId,
+        bytes: u32,
+        lead: u64,
+    ) {
+        debug_assert!(bytes > 0, "a workload reads and writes something");
+        let task = &mut self.tasks[p.index()];
+        task.kind = kind;
+        task.chan = chan;
+        task.left = bytes;
+        self.enter(cpu, p, lead);
+    }
+
+    /// A system call begins.
+    #[inline(always)]
+    fn enter(&mut self, cpu: CpuId, p: TaskId, lead: u64) {
+        let task = &mut self.tasks[p.index()];
+        task.first = true;
+        task.wake_next = false;
+        let lead = lead + self.prices.syscall;
+        self.lock(cpu, p, lead);
+    }
+
+    /// Takes the channel's lock, spins for it, or goes to sleep for it.
+    #[inline(always)]
+    fn lock(&mut self, cpu: CpuId, p: TaskId, lead: u64) {
+        let chan = &mut self.chans[self.tasks[p.index()].chan.index()];
+        let at = self.now + lead;
+        if chan.mutex.try_lock(p) {
+            return self.hold(cpu, p, at);
+        }
+        let sleeps = matches!(chan.content, Content::Pipe(_));
+        if sleeps && self.sched.rq(cpu).need_resched {
+            self.tasks[p.index()].stage = Stage::LockSlow;
+            return self.preempt(cpu);
+        }
+        chan.mutex.spinners.push_back(Spinner { task: p, since: at });
+        self.tasks[p.index()].stage = Stage::LockSlow;
+        self.set_phase(cpu, Phase::Spin, crate::queue::NEVER);
+    }
+
+    /// After the spinning was cut short: one more try, then sleep.
+    fn lock_slow(&mut self, cpu: CpuId, p: TaskId) {
+        let id = self.tasks[p.index()].chan;
+        let mutex = &mut self.chans[id.index()].mutex;
+        if mutex.try_lock(p) {
+            return self.hold(cpu, p, self.now);
+        }
+        mutex.waiters.push_back(p);
+        self.block(cpu, p, Waits::ForLock(id), Stage::LockWaiter, self.now);
+    }
+
+    /// A sleeper for the lock was woken (or goes on after a preemption).
+    fn lock_waiter(&mut self, cpu: CpuId, p: TaskId) {
+        let id = self.tasks[p.index()].chan;
+        let now = self.now;
+        let mutex = &mut self.chans[id.index()].mutex;
+        if mutex.try_lock_waiter(p) {
+            return self.hold(cpu, p, now);
+        }
+        if mutex.waiters.front() == Some(&p) {
+            mutex.handoff = true;
+            mutex.first_spins = Some(now);
+            return self.set_phase(cpu, Phase::Spin, crate::queue::NEVER);
+        }
+        self.block(cpu, p, Waits::ForLock(id), Stage::LockWaiter, now);
+    }
+
+    /// The running task's spinning ends without the lock, since its CPU must reschedule.
+    pub(super) fn stop_spinning(&mut self, p: TaskId) {
+        let id = self.tasks[p.index()].chan;
+        self.chans[id.index()].mutex.stop_spinning(p);
+    }
+
+    /// The part of an operation under the lock.
+    #[inline(always)]
+    pub(super) fn hold(&mut self, cpu: CpuId, p: TaskId, start: u64) {
+        let task = &mut self.tasks[p.index()];
+        let chan = &mut self.chans[task.chan.index()];
+        let (lines, own) = match chan.content {
+            Content::Pipe(_) => (PIPE_LINES, self.prices.pipe_op),
+            Content::Socket(_) => (SOCKET_LINES, self.prices.socket_op),
+        };
+        let memory = lines * self.prices.transfer(chan.last_cpu, cpu);
+        chan.last_cpu = cpu;
+        let own = own + self.prices.copy(u64::from(task.left));
+        let jitter = 1024 - JITTER + task.rng.below(2 * JITTER + 1);
+        self.stats.stalled += memory;
+        let speeds = &self.prices.smt_speed;
+        self.cpus[cpu.index()].begin(Phase::Op, start, own * jitter / 1024, memory, speeds);
+        self.arm(cpu);
+    }
+
+    /// The operation under the lock is done: its effect, the unlock, the wake-ups.
+    #[inline(always)]
+    pub(super) fn op_done(&mut self, cpu: CpuId) {
+        let p = self.sched.rq(cpu).curr;
+        match self.tasks[p.index()].kind {
+            Kind::Write => self.write_done(cpu, p),
+            Kind::Read => self.read_done(cpu, p),
+        }
+    }
+
+    #[inline(always)]
+    fn write_done(&mut self, cpu: CpuId, p: TaskId) {
+        let task = &mut self.tasks[p.index()];
+        let id = task.chan;
+        let chan = &mut self.chans[id.index()];
+        let was_empty = chan.is_empty();
+        let written = match &mut chan.content {
+            Content::Pipe(ring) => ring.write(task.left, task.first),
+            Content::Socket(stream) => stream.send(task.left),
+        };
+        task.left -= written;
+        let done = task.left == 0;
+        let pipe = matches!(chan.content, Content::Pipe(_));
+        let wake_writer = done && pipe && task.wake_next && !chan.is_full();
+        let mut lead = self.unlock(cpu, id);
+        if was_empty && written > 0 {
+            lead += self.wake_readers(cpu, id, lead);
+        }
+        if wake_writer {
+            lead += self.wake_writer(cpu, id, lead);
+        }
+        if done {
+            return self.op_ends(cpu, p, Stage::Next, lead);
+        }
+        if !pipe && written > 0 {
+            return self.op_ends(cpu, p, Stage::Lock, lead);
+        }
+        let task = &mut self.tasks[p.index()];
+        task.first = false;
+        task.wake_next = true;
+        self.chans[id.index()].writers.push_back(p);
+        self.block(cpu, p, Waits::ToWrite(id), Stage::Lock, self.now + lead);
+    }
+
+    #[inline(always)]
+    fn read_done(&mut self, cpu: CpuId, p: TaskId) {
+        let task = &mut self.tasks[p.index()];
+        let id = task.chan;
+        let chan = &mut self.chans[id.index()];
+        let was_full = chan.is_full();
+        let (read, wake_senders) = match &mut chan.content {
+            Content::Pipe(ring) => (ring.read(task.left), false),
+            Content::Socket(stream) => stream.receive(task.left),
+        };
+        task.left -= read;
+        let (done, any) = (task.left == 0, read > 0);
+        let pipe = matches!(chan.content, Content::Pipe(_));
+        let wake_reader = any && task.wake_next && pipe && !chan.is_empty();
+        let mut lead = self.unlock(cpu, id);
+        if pipe && was_full {
+            lead += self.wake_writer(cpu, id, lead);
+        }
+        if wake_senders {
+            lead += self.wake_all_writers(cpu, id, lead);
+        }
+        if wake_reader {
+            lead += self.wake_readers(cpu, id, lead);
+        }
+        if any {
+            return self.op_ends(cpu, p, if done { Stage::Next } else { Stage::Again }, lead);
+        }
+        self.tasks[p.index()].wake_next = true;
+        self.chans[id.index()].readers.push_back(p);
+        self.block(cpu, p, Waits::ToRead(id), Stage::Lock, self.now + lead);
+    }
+
+    /// A system call is over; on to the next unless the CPU must reschedule.
+    #[inline(always)]
+    fn op_ends(&mut self, cpu: CpuId, p: TaskId, stage: Stage, lead: u64) {
+        self.tasks[p.index()].stage = stage;
+        if lead <= MAX_LEAD {
+            self.run_task(cpu, lead);
+        } else {
+            self.resume_at(cpu, self.now + lead);
+        }
+    }
+
+    /// Lets go of a channel's lock and returns what that took, ns.
+    #[inline(always)]
+    fn unlock(&mut self, cpu: CpuId, id: ChanId) -> u64 {
+        let mutex = &mut self.chans[id.index()].mutex;
+        if mutex.spinners.is_empty() && mutex.waiters.is_empty() {
+            mutex.owner = TaskId::NONE;
+            return 0;
+        }
+        let (next, wake) = mutex.unlock();
+        match next {
+            Next::Nobody => {}
+            Next::Spinner(task, since) => {
+                let there = self.sched.tasks[task.index()].cpu;
+                self.hold(there, task, self.now.max(since));
+            }
+            Next::Sleeper(task) => self.tasks[task.index()].stage = Stage::Granted,
+        }
+        if wake.is_some() { self.wake(cpu, wake, 0, 0) } else { 0 }
+    }
+
+    /// Wakes those that wait to read: all that poll, and one reader.
+    fn wake_readers(&mut self, cpu: CpuId, id: ChanId, lead: u64) -> u64 {
+        let mut cost = 0;
+        if !self.chans[id.index()].pollers.is_empty() {
+            for poller in std::mem::take(&mut self.chans[id.index()].pollers) {
+                cost += self.wake(cpu, poller, wf::SYNC, lead + cost);
+            }
+        }
+        if let Some(reader) = self.chans[id.index()].readers.pop_front() {
+            cost += self.wake(cpu, reader, wf::SYNC, lead + cost);
+        }
+        cost
+    }
+
+    /// Wakes one that waits to write (exclusive waiters of a pipe).
+    fn wake_writer(&mut self, cpu: CpuId, id: ChanId, lead: u64) -> u64 {
+        match self.chans[id.index()].writers.pop_front() {
+            Some(writer) => self.wake(cpu, writer, wf::SYNC, lead),
+            None => 0,
+        }
+    }
+
+    /// Wakes all that wait to write (a socket's waiters are not exclusive).
+    fn wake_all_writers(&mut self, cpu: CpuId, id: ChanId, lead: u64) -> u64 {
+        let mut cost = 0;
+        for writer in std::mem::take(&mut self.chans[id.index()].writers) {
+            cost += self.wake(cpu, writer, wf::SYNC, lead + cost);
+        }
+        cost
+    }
+
+    /// The running task will sleep at `at`, unless it is woken before.
+    pub(super) fn block(&mut self, cpu: CpuId, p: TaskId, waits: Waits, then: Stage, at: u64) {
+        let task = &mut self.tasks[p.index()];
+        task.waits = waits;
+        task.stage = then;
+        task.woken = false;
+        self.set_phase(cpu, Phase::Block, at);
+    }
+
+    /// The running task goes on at `at` in an event of its own.
+    pub(super) fn resume_at(&mut self, cpu: CpuId, at: u64) {
+        self.set_phase(cpu, Phase::Resume, at);
+    }
+
+    #[inline(always)]
+    pub(super) fn set_phase(&mut self, cpu: CpuId, phase: Phase, at: u64) {
+        let slot = &mut self.cpus[cpu.index()];
+        slot.phase = phase;
+        slot.op_at = at;
+        self.arm(cpu);
+    }
+
+    /// Tells the event queue when something happens on a CPU next.
+    #[inline(always)]
+    pub(super) fn arm(&mut self, cpu: CpuId) {
+        self.queue.set(cpu.index(), self.cpus[cpu.index()].next());
+    }
+}

@@ -1,0 +1,232 @@
+//! `schedule()`: from one task to the next, to idle, and out of idle.
+
+use super::Engine;
+use super::cpu::Phase;
+use super::task::Stage;
+use crate::queue::NEVER;
+use crate::work::Workload;
+use wakelab_machine::{CpuId, Ns};
+use wakelab_sched::fair::flags;
+use wakelab_sched::{Line, TaskId};
+
+impl<W: Workload> Engine<W> {
+    /// The running task goes to sleep, unless it was woken on its way.
+    pub(super) fn block_done(&mut self, cpu: CpuId) {
+        let p = self.sched.rq(cpu).curr;
+        if self.tasks[p.index()].woken {
+            self.tasks[p.index()].woken = false;
+            return self.run_task(cpu, 0);
+        }
+        self.begin_schedule(cpu);
+        self.sched.deactivate_task(cpu, p, flags::DEQUEUE_SLEEP);
+        self.switch(cpu, p);
+    }
+
+    /// The running task ends.
+    pub(super) fn exit_done(&mut self, cpu: CpuId) {
+        let p = self.sched.rq(cpu).curr;
+        self.sched.tasks[p.index()].exiting = true;
+        self.live -= 1;
+        if self.live == 1 && self.joiner.is_some() {
+            let joiner = std::mem::take(&mut self.joiner);
+            self.wake(cpu, joiner, 0, 0);
+        }
+        self.begin_schedule(cpu);
+        self.sched.deactivate_task(cpu, p, flags::DEQUEUE_SLEEP);
+        self.ended_at = self.now;
+        self.switch(cpu, p);
+        self.sched.exit_task(cpu, p);
+    }
+
+    /// The running task makes way for another, if there is a better one.
+    pub(super) fn preempt(&mut self, cpu: CpuId) {
+        let p = self.sched.rq(cpu).curr;
+        self.begin_schedule(cpu);
+        self.tasks[p.index()].queued_at = self.now;
+        self.preempting = true;
+        self.switch(cpu, p);
+        self.preempting = false;
+    }
+
+    /// An idle CPU has something to run.
+    pub(super) fn leave_idle(&mut self, cpu: CpuId, lead: u64) {
+        self.begin_schedule(cpu);
+        self.lead = lead;
+        self.switch(cpu, TaskId::NONE);
+    }
+
+    fn begin_schedule(&mut self, cpu: CpuId) {
+        self.sched.touch.clear();
+        self.sched.touch.write(Line::Rq(cpu));
+        self.sched.update_rq_clock(cpu, Ns(self.now));
+        self.lead = 0;
+    }
+
+    /// Picks the next task and switches to it. What was noted in `touch` and `lead` so far is paid
+    /// here.
+    fn switch(&mut self, cpu: CpuId, prev: TaskId) {
+        if self.cpus[cpu.index()].stop_pending {
+            self.run_stopper(cpu);
+        }
+        let mut cost = self.lead;
+        if self.sched.rq(cpu).nr_running == 0 {
+            cost += self.pay(cpu, cost);
+            cost += self.newidle(cpu, cost);
+            self.sched.touch.clear();
+        }
+        let next = self.sched.switch_task(cpu);
+        cost += self.pay(cpu, cost);
+        if next.is_none() {
+            return self.enter_idle(cpu, prev, cost);
+        }
+        if next == prev {
+            return self.resume_at(cpu, self.now + cost);
+        }
+        self.count_switch(prev);
+        if prev.is_none() {
+            self.becomes_busy(cpu);
+        }
+        cost += self.prices.context_switch + self.mm_switch(cpu, next);
+        self.account_wait(next, cpu, self.now + cost);
+        cost += self.refill(cpu, next);
+        self.resume_at(cpu, self.now + cost);
+    }
+
+    fn count_switch(&mut self, prev: TaskId) {
+        if prev.is_some() {
+            self.stats.switches += 1;
+            self.stats.preemptions += u64::from(self.preempting);
+        }
+    }
+
+    /// The cost of another address space than the last one here, ns.
+    fn mm_switch(&mut self, cpu: CpuId, next: TaskId) -> u64 {
+        let mm = self.sched.tasks[next.index()].mm;
+        let last = &mut self.sched.rq_mut(cpu).last_mm;
+        if *last == mm {
+            return 0;
+        }
+        *last = mm;
+        self.prices.process_switch
+    }
+
+    /// What a task pays for its cold caches after a move, ns.
+    fn refill(&mut self, cpu: CpuId, next: TaskId) -> u64 {
+        let task = &mut self.tasks[next.index()];
+        let refill = self.prices.refill(task.warm_cpu, cpu);
+        task.warm_cpu = cpu;
+        self.stats.stalled += refill;
+        refill
+    }
+
+    fn enter_idle(&mut self, cpu: CpuId, prev: TaskId, cost: u64) {
+        self.sched.touch.clear();
+        self.sched.update_idle_core(cpu);
+        let expected = self.cpus[cpu.index()].idle_avg;
+        let stop_tick = expected > self.tick_ns;
+        if stop_tick {
+            self.sched.nohz_balance_enter_idle(cpu);
+        }
+        let mut cost = cost + self.pay(cpu, cost) + self.prices.idle_enter;
+        cost += self.idle_loop_balance(cpu, cost);
+        let was_busy = prev.is_some();
+        if was_busy {
+            self.count_switch(prev);
+            self.becomes_idle(cpu);
+        }
+        let state = self.prices.idle_state(Ns(expected));
+        let slot = &mut self.cpus[cpu.index()];
+        slot.phase = Phase::Idle;
+        slot.op_at = NEVER;
+        slot.ready_at = self.now + cost;
+        slot.idle_exit = state.map_or(0, |s| s.exit);
+        slot.idle_polls = state.is_none_or(|s| s.polling);
+        if stop_tick {
+            slot.tick_at = NEVER;
+        }
+        if self.sched.rq(cpu).ttwu_pending {
+            slot.irq_at = slot.irq_at.min(slot.ready_at.max(self.now + 1));
+        }
+        self.arm(cpu);
+    }
+
+    fn becomes_busy(&mut self, cpu: CpuId) {
+        let now = self.now;
+        let next_tick = self.next_tick(now);
+        let slot = &mut self.cpus[cpu.index()];
+        let idle = now - slot.since;
+        slot.idle_avg = (slot.idle_avg * 7 + idle) / 8;
+        slot.since = now;
+        if slot.tick_at == NEVER {
+            slot.tick_at = next_tick;
+        }
+        self.siblings_changed(cpu, true);
+    }
+
+    fn becomes_idle(&mut self, cpu: CpuId) {
+        let slot = &mut self.cpus[cpu.index()];
+        slot.busy += self.now - slot.since;
+        slot.since = self.now;
+        self.siblings_changed(cpu, false);
+    }
+
+    fn siblings_changed(&mut self, cpu: CpuId, busy: bool) {
+        for n in 0..self.siblings[cpu.index()].len() {
+            let sibling = self.siblings[cpu.index()][n];
+            let speeds = &self.prices.smt_speed;
+            self.cpus[sibling.index()].sibling_changed(self.now, busy, speeds);
+            self.arm(sibling);
+        }
+    }
+
+    /// An interrupt from another CPU, or the end of an idle state.
+    pub(super) fn irq(&mut self, cpu: CpuId) {
+        let slot = &mut self.cpus[cpu.index()];
+        slot.irq_at = NEVER;
+        let kicked = std::mem::take(&mut slot.kicked);
+        let idle = slot.phase == Phase::Idle;
+        let mut cost = self.ttwu_pending(cpu);
+        if kicked {
+            cost += self.balance_softirq(cpu, cost);
+        }
+        if idle {
+            if self.sched.rq(cpu).nr_running > 0 {
+                return self.leave_idle(cpu, cost);
+            }
+            return self.arm(cpu);
+        }
+        self.delay(cpu, cost + self.prices.ipi_receive);
+        self.resched_now(cpu);
+    }
+
+    /// An interrupt took time from what runs.
+    pub(super) fn delay(&mut self, cpu: CpuId, cost: u64) {
+        let slot = &mut self.cpus[cpu.index()];
+        if slot.op_at != NEVER {
+            slot.op_at += cost;
+        }
+        self.arm(cpu);
+    }
+
+    /// Reschedules after an interrupt, if the running task can be left where it is: one that
+    /// computes at once, one that spins by giving up. In a system call it waits for the call's end
+    /// (the model is of a kernel without preemption inside the kernel).
+    pub(super) fn resched_now(&mut self, cpu: CpuId) {
+        if !self.sched.rq(cpu).need_resched {
+            return;
+        }
+        let p = self.sched.rq(cpu).curr;
+        match self.cpus[cpu.index()].phase {
+            Phase::Compute => {
+                let left = self.cpus[cpu.index()].compute_left(self.now, &self.prices.smt_speed);
+                self.tasks[p.index()].stage = Stage::Compute(left);
+                self.preempt(cpu);
+            }
+            Phase::Spin => {
+                self.stop_spinning(p);
+                self.preempt(cpu);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What the engine keeps of a task beside the scheduler's record.
+
+use crate::object::ChanId;
+use crate::rng::Rng;
+use wakelab_machine::CpuId;
+use wakelab_sched::placement::Reason;
+
+/// Where a task goes on when it runs again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// With the next thing that the workload says.
+    Next,
+    /// With the same operation, from its system call on.
+    Again,
+    /// By taking the channel's lock (after a wait for the channel).
+    Lock,
+    /// By trying the lock once and sleeping for it (spinning ended for a reschedule).
+    LockSlow,
+    /// By trying the lock as the sleeper that it is.
+    LockWaiter,
+    /// With the lock in hand.
+    Granted,
+    /// With so much left to compute, ns at full speed.
+    Compute(u64),
+}
+
+/// What an operation on a channel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Write,
+    Read,
+}
+
+/// Why a task sleeps, to tell when nothing can wake it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    Nothing,
+    ToRead(ChanId),
+    ToWrite(ChanId),
+    ForLock(ChanId),
+    ForTimer,
+    ForOthers,
+}
+
+/// A task.
+#[derive(Clone, Debug)]
+pub(super) struct TaskSim {
+    pub rng: Rng,
+    pub stage: Stage,
+    pub kind: Kind,
+    pub chan: ChanId,
+    /// Bytes left of the operation.
+    pub left: u32,
+    /// The system call under way has not slept yet.
+    pub first: bool,
+    /// It has slept for the channel, so it must wake the next one when it is done.
+    pub wake_next: bool,
+    /// It was woken before it slept.
+    pub woken: bool,
+    /// It is on a wake list, to be queued by its CPU.
+    pub waking: bool,
+    pub waits: Waits,
+    /// The CPU that its caches are warm on.
+    pub warm_cpu: CpuId,
+    /// When it became runnable, ns; for the wait in the run queue.
+    pub queued_at: u64,
+    /// When it was woken, ns, until it runs.
+    pub woken_at: u64,
+    /// The last placement: its reason, its CPU, whether that was idle.
+    pub reason: Reason,
+    pub placed: CpuId,
+    pub placed_idle: bool,
+}
+
+/// No wake-up to be accounted.
+pub(super) const NOT_WOKEN: u64 = u64::MAX;
+
+impl TaskSim {
+    pub fn new(seed: u64, number: u64) -> TaskSim {
+        TaskSim {
+            rng: Rng::stream(seed, number),
+            stage: Stage::Next,
+            kind: Kind::Read,
+            chan: ChanId(0),
+            left: 0,
+            first: true,
+            wake_next: false,
+            woken: false,
+            waking: false,
+            waits: Waits::Nothing,
+            warm_cpu: CpuId(0),
+            queued_at: 0,
+            woken_at: NOT_WOKEN,
+            reason: Reason::SlowPath,
+            placed: CpuId(0),
+            placed_idle: false,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Waking tasks: placement, remote queueing, interrupts, timers, and new tasks.
+
+use super::Engine;
+use super::cpu::Phase;
+use super::task::{NOT_WOKEN, TaskSim, Waits};
+use crate::work::{Spawn, Workload};
+use std::cmp::Reverse;
+use wakelab_machine::{CpuId, Ns};
+use wakelab_sched::fair::TaskSpec;
+use wakelab_sched::placement::wf;
+use wakelab_sched::{Line, TaskId};
+
+/// Lines of the woken task that its waker takes over: `pi_lock` with the state, and the entity's
+/// averages (include/linux/sched.h).
+const TASK_LINES: u64 = 2;
+
+/// Making a task: a stand-in of the usual order, outside of what any benchmark here measures.
+const FORK_NS: u64 = 20_000;
+
+impl<W: Workload> Engine<W> {
+    /// `try_to_wake_up` by the task that runs on `cpu`, `lead` ns after the event. Returns what it
+    /// took the waker, ns.
+    pub(super) fn wake(&mut self, cpu: CpuId, p: TaskId, wake_flags: u32, lead: u64) -> u64 {
+        let task = &mut self.tasks[p.index()];
+        task.waits = Waits::Nothing;
+        if self.sched.tasks[p.index()].on_rq || task.waking {
+            // Not asleep yet, or preempted on its way, or woken already (TASK_WAKING, on a wake
+            // list): its state is set back and that is all.
+            task.woken = true;
+            return self.prices.wakeup / 4;
+        }
+        self.stats.wakeups += 1;
+        let waker = self.sched.rq(cpu).curr;
+        let prev = self.sched.tasks[p.index()].cpu;
+        let memory = TASK_LINES * self.prices.transfer(prev, cpu);
+        self.sched.touch.clear();
+        let target = self.place(p, prev, cpu, waker, wf::TTWU | wake_flags);
+        if target != prev {
+            self.sched.set_task_cpu(p, target);
+            self.stats.migrations += 1;
+        }
+        let now = self.now + lead;
+        let queued = self.sched.ttwu_queue_cond(p, cpu, target);
+        let mut cost = if queued {
+            self.tasks[p.index()].waking = true;
+            self.queue_remote(cpu, p, target);
+            self.prices.wakeup / 2
+        } else {
+            self.sched.touch.write(Line::Rq(target));
+            self.enqueue_woken(p, target, wake_flags);
+            self.prices.wakeup
+        };
+        cost += memory + self.pay(cpu, lead);
+        self.stats.stalled += memory;
+        if queued {
+            cost += self.notify_queued(cpu, target, now + cost);
+        } else {
+            cost += self.notify_resched(cpu, target, now + cost);
+        }
+        cost
+    }
+
+    /// `select_task_rq`, with its entry in the audit.
+    fn place(&mut self, p: TaskId, prev: CpuId, cpu: CpuId, waker: TaskId, wake_flags: u32) -> CpuId {
+        let in_task = waker.is_some() && !self.in_irq;
+        let decision = self.sched.select_task_rq(p, prev, cpu, waker, wake_flags, in_task);
+        let task = &mut self.tasks[p.index()];
+        task.reason = decision.reason;
+        task.placed = decision.cpu;
+        task.placed_idle = self.sched.rq(decision.cpu).curr.is_none();
+        task.woken_at = self.now;
+        task.queued_at = self.now;
+        self.stats.decided(&decision, decision.cpu != prev);
+        decision.cpu
+    }
+
+    fn enqueue_woken(&mut self, p: TaskId, target: CpuId, wake_flags: u32) {
+        self.sched.update_rq_clock(target, Ns(self.now));
+        self.sched.ttwu_do_activate(target, p, wake_flags);
+    }
+
+    /// Puts a woken task on the wake list of its CPU.
+    fn queue_remote(&mut self, cpu: CpuId, p: TaskId, target: CpuId) {
+        let rq = self.sched.rq_mut(target);
+        rq.wake_list.push(p);
+        rq.ttwu_pending = true;
+        self.sched.sync_idle(target);
+        if target != cpu {
+            self.sched.touch.write(Line::WakeList(target));
+        }
+    }
+
+    /// Tells a CPU that its wake list has something: by a store if it polls, else by an interrupt,
+    /// and not at all if it was told already. Returns what it took the sender, ns.
+    fn notify_queued(&mut self, cpu: CpuId, target: CpuId, at: u64) -> u64 {
+        if self.sched.rq(target).wake_list.len() > 1 {
+            return 0;
+        }
+        self.interrupt(cpu, target, at)
+    }
+
+    /// Tells a CPU to reschedule, if it must and does not know.
+    fn notify_resched(&mut self, cpu: CpuId, target: CpuId, at: u64) -> u64 {
+        if target == cpu || !self.sched.rq(target).need_resched {
+            return 0;
+        }
+        self.interrupt(cpu, target, at)
+    }
+
+    /// Interrupts a CPU, or wakes it from idle.
+    pub(super) fn interrupt(&mut self, from: CpuId, to: CpuId, at: u64) -> u64 {
+        let travel = self.prices.transfer(from, to);
+        let slot = &mut self.cpus[to.index()];
+        let idle = slot.phase == Phase::Idle;
+        let polls = idle && slot.idle_polls;
+        let sent = if polls { 0 } else { self.prices.ipi_send };
+        let mut arrives = at + sent + travel;
+        if idle {
+            // A CPU still on its way into the idle state sees the request before it enters.
+            let exit = if arrives < slot.ready_at { 0 } else { slot.idle_exit };
+            let notice = if polls { self.prices.poll_wake } else { self.prices.ipi_receive };
+            arrives = arrives.max(slot.ready_at) + exit + notice;
+        }
+        if arrives < slot.irq_at {
+            slot.irq_at = arrives;
+            self.arm(to);
+        }
+        sent
+    }
+
+    /// `sched_ttwu_pending`: the tasks on a CPU's wake list are queued. Returns what it took, ns.
+    pub(super) fn ttwu_pending(&mut self, cpu: CpuId) -> u64 {
+        if !self.sched.rq(cpu).ttwu_pending {
+            return 0;
+        }
+        self.sched.touch.clear();
+        self.sched.touch.write(Line::WakeList(cpu));
+        self.sched.touch.write(Line::Rq(cpu));
+        let mut list = std::mem::take(&mut self.sched.rq_mut(cpu).wake_list);
+        let count = list.len() as u64;
+        for &p in &list {
+            self.tasks[p.index()].waking = false;
+            self.enqueue_woken(p, cpu, 0);
+        }
+        list.clear();
+        let rq = self.sched.rq_mut(cpu);
+        rq.wake_list = list;
+        rq.ttwu_pending = false;
+        self.sched.sync_idle(cpu);
+        count * (self.prices.wakeup / 2) + self.pay(cpu, 0)
+    }
+
+    /// Charges the lines and searches that the last operation on the scheduler noted. Returns what
+    /// they cost, ns.
+    pub(super) fn pay(&mut self, cpu: CpuId, lead: u64) -> u64 {
+        let touch = &self.sched.touch;
+        let paid = self.lines.charge(touch, cpu, self.now, lead, &self.prices);
+        self.stats.stalled += paid.total();
+        paid.total()
+            + u64::from(touch.scanned) * self.prices.scan_cpu
+            + u64::from(touch.stats_read) * self.prices.balance_cpu
+    }
+
+    /// Makes a task and places it (`kernel_clone`, `wake_up_new_task`).
+    pub(super) fn fork(&mut self, cpu: CpuId, parent: TaskId, spawn: Spawn) -> u64 {
+        let from = &self.sched.tasks[parent.index()];
+        let spec = TaskSpec {
+            tg: from.tg,
+            mm: if spawn.thread { from.mm } else { self.tasks.len() as u32 },
+            policy: from.policy,
+            nice: from.nice,
+            cpus: from.cpus,
+            cpu,
+            kthread: false,
+        };
+        let child = self.add_task(&spec, spawn.role);
+        self.sched.touch.clear();
+        let target = self.place(child, cpu, cpu, parent, wf::FORK);
+        self.sched.update_rq_clock(target, Ns(self.now));
+        self.sched.touch.write(Line::Rq(target));
+        self.sched.wake_up_new_task(child, target);
+        let cost = FORK_NS + self.pay(cpu, 0);
+        cost + self.notify_resched(cpu, target, self.now + cost)
+    }
+
+    /// Adds a task that is not queued yet.
+    pub(super) fn add_task(&mut self, spec: &TaskSpec, role: u32) -> TaskId {
+        let p = self.sched.new_task(spec);
+        debug_assert_eq!(p.index(), self.tasks.len());
+        let mut task = TaskSim::new(self.seed, p.0.into());
+        task.warm_cpu = spec.cpu;
+        self.tasks.push(task);
+        self.live += 1;
+        self.work.spawned(role, p);
+        p
+    }
+
+    /// Wakes a task at a time.
+    pub(super) fn arm_timer(&mut self, p: TaskId, at: u64) {
+        self.timer_seq += 1;
+        self.timers.push(Reverse((at, self.timer_seq, p)));
+        self.arm_timers();
+    }
+
+    pub(super) fn arm_timers(&mut self) {
+        let at = self.timers.peek().map_or(crate::queue::NEVER, |Reverse((at, ..))| *at);
+        self.queue.set(self.cpus.len(), at);
+    }
+
+    /// The earliest timer fires, on the CPU that armed it: the one that its task was last on.
+    pub(super) fn timer_fires(&mut self) {
+        let Some(Reverse((_, _, p))) = self.timers.pop() else { return };
+        let cpu = self.sched.tasks[p.index()].cpu;
+        self.in_irq = true;
+        let cost = self.wake(cpu, p, 0, 0);
+        self.in_irq = false;
+        let resched = self.sched.rq(cpu).need_resched;
+        let slot = &mut self.cpus[cpu.index()];
+        let idle = slot.phase == Phase::Idle;
+        if idle && resched {
+            // The interrupt ends the idle state; what it woke here is scheduled after that.
+            let exit = if self.now < slot.ready_at { 0 } else { slot.idle_exit };
+            slot.irq_at = slot.irq_at.min(self.now.max(slot.ready_at) + exit + cost);
+        } else if resched {
+            slot.irq_at = slot.irq_at.min(self.now + cost);
+        }
+        if !idle && slot.phase != Phase::Spin {
+            slot.op_at += cost;
+        }
+        self.arm(cpu);
+        self.arm_timers();
+    }
+
+    /// The task runs: its wait is over and goes into the records.
+    pub(super) fn account_wait(&mut self, p: TaskId, cpu: CpuId, starts: u64) {
+        let task = &mut self.tasks[p.index()];
+        self.stats.rq_wait += starts.saturating_sub(task.queued_at);
+        if task.woken_at != NOT_WOKEN {
+            let latency = starts.saturating_sub(task.woken_at);
+            self.stats.ran(task.reason, latency, task.placed_idle, task.placed != cpu);
+            task.woken_at = NOT_WOKEN;
+        }
+    }
+}

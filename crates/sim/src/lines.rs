@@ -1,0 +1,244 @@
+//! Cache lines that several CPUs write, as resources with an owner and a time at which they are
+//! next free.
+//!
+//! An access that needs the line from another CPU waits until the line is free, pays the transfer
+//! by distance, and keeps the line busy meanwhile. Contention, stalls and the limits to scaling
+//! come out of that. Lines are served at event time: a backlog forms behind `free_at`, and nothing
+//! is reserved at the future local time of a CPU, which would make queues run away.
+//!
+//! A *read* of a line that its LLC has had since the last write is served from there and occupies
+//! nothing. The first read after a write fetches the line by distance; that occupies the line only
+//! for as long as its owner's LLC needs to serve a request (the in-LLC transfer time), since the
+//! owner keeps its copy.
+
+use crate::outcome::LineRow;
+use crate::price::Prices;
+use wakelab_machine::CpuId;
+use wakelab_sched::{Line, Touches};
+
+/// One line.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// When it can be transferred next, ns.
+    free_at: u64,
+    /// The CPU that wrote it last.
+    owner: CpuId,
+    /// Number of the last write, to know which LLCs have seen it.
+    version: u32,
+}
+
+/// What accesses cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Paid {
+    /// Waiting for the line to become free, ns.
+    pub wait: u64,
+    /// Its transfer, ns.
+    pub transfer: u64,
+}
+
+impl Paid {
+    /// Both, ns.
+    #[inline(always)]
+    pub fn total(self) -> u64 {
+        self.wait + self.transfer
+    }
+}
+
+/// All shared lines.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    states: Vec<State>,
+    /// For lines that are read often, by line and LLC: version last fetched.
+    seen: Vec<u32>,
+    ncpu: usize,
+    nllc: usize,
+    /// Sum of waits by kind of line, ns, for the report of what saturates.
+    pub waited: [u64; KINDS],
+    /// Transfers that occupied a line, by kind.
+    pub transfers: [u64; KINDS],
+    /// Time that lines of a kind were occupied, ns.
+    pub occupied: [u64; KINDS],
+}
+
+const KINDS: usize = 7;
+
+/// Names of the kinds of lines, in the order of [`Lines::waited`].
+pub const LINE_KINDS: [&str; KINDS] =
+    ["rq", "wake_list", "removed", "llc_shared", "tg_load_avg", "nohz_mask", "rd_overload"];
+
+impl Lines {
+    /// The lines of a machine with so many CPUs and LLCs and of so many task groups.
+    pub fn new(ncpu: usize, nllc: usize, ngroups: usize) -> Lines {
+        let count = 3 * ncpu + nllc + ngroups + 2;
+        let state = State { free_at: 0, owner: CpuId(0), version: 0 };
+        Lines {
+            states: vec![state; count],
+            seen: vec![0; count * nllc],
+            ncpu,
+            nllc,
+            waited: [0; KINDS],
+            transfers: [0; KINDS],
+            occupied: [0; KINDS],
+        }
+    }
+
+    #[inline(always)]
+    fn index(&self, line: Line) -> (usize, usize) {
+        let n = self.ncpu;
+        match line {
+            Line::Rq(cpu) => (cpu.index(), 0),
+            Line::WakeList(cpu) => (n + cpu.index(), 1),
+            Line::Removed(cpu) => (2 * n + cpu.index(), 2),
+            Line::LlcShared(llc) => (3 * n + llc.index(), 3),
+            Line::NohzMask => (3 * n + self.nllc, 5),
+            Line::RdOverload => (3 * n + self.nllc + 1, 6),
+            Line::TgLoadAvg(tg) => (3 * n + self.nllc + 2 + tg.index(), 4),
+        }
+    }
+
+    /// A write or lock of a line by a CPU at event time `now`, by an operation that has already
+    /// taken `lead` ns since.
+    ///
+    /// The line's backlog grows from the event time on, never from the operation's own later time.
+    /// The operation waits for what of the backlog is left when it gets there.
+    #[inline(always)]
+    pub fn write(&mut self, line: Line, cpu: CpuId, now: u64, lead: u64, prices: &Prices) -> Paid {
+        let (index, kind) = self.index(line);
+        let state = &mut self.states[index];
+        let wait = state.free_at.saturating_sub(now + lead);
+        // A writer must also take away the copies that other LLCs read since; the invalidations go
+        // out together with the request and are covered by the transfer from the owner.
+        let transfer = prices.transfer(state.owner, cpu);
+        state.free_at = state.free_at.max(now) + transfer;
+        state.owner = cpu;
+        state.version = state.version.wrapping_add(1);
+        self.seen[index * self.nllc + prices.llc(cpu)] = state.version;
+        self.waited[kind] += wait;
+        self.transfers[kind] += u64::from(transfer != 0);
+        self.occupied[kind] += transfer;
+        Paid { wait, transfer }
+    }
+
+    /// A read of a line; see [`Lines::write`] for `now` and `lead`.
+    #[inline(always)]
+    pub fn read(&mut self, line: Line, cpu: CpuId, now: u64, lead: u64, prices: &Prices) -> Paid {
+        let (index, kind) = self.index(line);
+        let state = &mut self.states[index];
+        let seen = &mut self.seen[index * self.nllc + prices.llc(cpu)];
+        if *seen == state.version {
+            return Paid::default();
+        }
+        *seen = state.version;
+        let wait = state.free_at.saturating_sub(now + lead);
+        let transfer = prices.transfer(state.owner, cpu);
+        let occupied = prices.transfer_llc().min(transfer);
+        state.free_at = state.free_at.max(now) + occupied;
+        self.waited[kind] += wait;
+        self.transfers[kind] += u64::from(transfer != 0);
+        self.occupied[kind] += occupied;
+        Paid { wait, transfer }
+    }
+
+    /// Forgets what was counted, not who owns which line.
+    pub fn reset_counters(&mut self) {
+        self.waited = [0; KINDS];
+        self.transfers = [0; KINDS];
+        self.occupied = [0; KINDS];
+    }
+
+    /// What was counted over `time` ns, by kind of line.
+    pub fn report(&self, time: u64) -> Vec<LineRow> {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let row = |kind: usize| LineRow {
+            line: LINE_KINDS[kind],
+            transfers: self.transfers[kind],
+            waited_s: seconds(self.waited[kind]),
+            occupied_pct: 100.0 * self.occupied[kind] as f64 / time.max(1) as f64,
+        };
+        (0..KINDS).map(row).collect()
+    }
+
+    /// All accesses that an operation noted, in order; see [`Lines::write`] for `now` and `lead`.
+    #[inline]
+    pub fn charge(
+        &mut self,
+        touches: &Touches,
+        cpu: CpuId,
+        now: u64,
+        lead: u64,
+        prices: &Prices,
+    ) -> Paid {
+        let mut paid = Paid::default();
+        for touch in &touches.list {
+            let at = lead + paid.total();
+            let one = if touch.write {
+                self.write(touch.line, cpu, now, at, prices)
+            } else {
+                self.read(touch.line, cpu, now, at, prices)
+            };
+            paid.wait += one.wait;
+            paid.transfer += one.transfer;
+        }
+        paid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakelab_machine::topology::Machine;
+    use wakelab_sched::TgId;
+
+    const LOAD_AVG: Line = Line::TgLoadAvg(TgId::ROOT);
+
+    fn setup() -> (Prices, Lines) {
+        let machine = Machine::preset("epyc-9654-2s").expect("a preset");
+        let prices = Prices::of(&machine);
+        let lines = Lines::new(machine.ncpu(), 24, 1);
+        (prices, lines)
+    }
+
+    #[test]
+    fn a_line_costs_its_distance_and_makes_the_next_one_wait() {
+        let (prices, mut lines) = setup();
+        let far = CpuId(100);
+        let transfer = prices.transfer(CpuId(0), far);
+        assert!(transfer > prices.transfer(CpuId(0), CpuId(1)));
+        let first = lines.write(LOAD_AVG, far, 1000, 0, &prices);
+        assert_eq!((first.wait, first.transfer), (0, transfer));
+        let second = lines.write(LOAD_AVG, CpuId(0), 1000, 0, &prices);
+        assert_eq!((second.wait, second.transfer), (transfer, transfer));
+        let own = lines.write(LOAD_AVG, CpuId(0), 1000 + 2 * transfer, 0, &prices);
+        assert_eq!(own.total(), 0);
+    }
+
+    #[test]
+    fn a_second_read_in_the_same_llc_is_free_until_the_next_write() {
+        let (prices, mut lines) = setup();
+        lines.write(LOAD_AVG, CpuId(0), 0, 0, &prices);
+        assert!(lines.read(LOAD_AVG, CpuId(100), 10_000, 0, &prices).total() > 0);
+        assert_eq!(lines.read(LOAD_AVG, CpuId(101), 20_000, 0, &prices).total(), 0);
+        lines.write(LOAD_AVG, CpuId(0), 30_000, 0, &prices);
+        assert!(lines.read(LOAD_AVG, CpuId(101), 40_000, 0, &prices).total() > 0);
+    }
+
+    #[test]
+    fn a_saturated_line_builds_a_backlog_and_drains() {
+        let (prices, mut lines) = setup();
+        let waits: Vec<u64> = (0..20)
+            .map(|n| lines.write(LOAD_AVG, CpuId(n * 8), 5000, 0, &prices).wait)
+            .collect();
+        assert!(waits.windows(2).all(|w| w[0] <= w[1]) && waits[19] > waits[1]);
+        assert_eq!(lines.write(LOAD_AVG, CpuId(3), 1_000_000, 0, &prices).wait, 0);
+    }
+
+    #[test]
+    fn an_operation_that_comes_late_waits_only_for_what_is_left_and_reserves_nothing_ahead() {
+        let (prices, mut lines) = setup();
+        let late = 50_000;
+        lines.write(LOAD_AVG, CpuId(100), 1000, late, &prices);
+        assert_eq!(lines.write(LOAD_AVG, CpuId(8), 1000, late, &prices).wait, 0);
+        let wait = lines.write(LOAD_AVG, CpuId(16), 1000, 0, &prices).wait;
+        assert!(wait > 0 && wait < 1000, "only the two transfers before it, not {wait}");
+    }
+}

@@ -1,0 +1,89 @@
+//! What tasks block on: pipes and sockets, with the lock that guards each and the wait queues.
+
+pub mod mutex;
+pub mod pipe;
+pub mod socket;
+
+use mutex::Mutex;
+use std::collections::VecDeque;
+use wakelab_machine::CpuId;
+use wakelab_sched::TaskId;
+
+/// A channel's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChanId(pub u32);
+
+impl ChanId {
+    /// As an index.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A pipe, or one direction of a socket pair.
+#[derive(Clone, Debug)]
+pub struct Chan {
+    /// The lock that each read and write holds.
+    pub mutex: Mutex,
+    /// The CPU that last held the channel's lines.
+    pub last_cpu: CpuId,
+    /// Readers that wait, first come first.
+    pub readers: VecDeque<TaskId>,
+    /// Writers that wait, first come first.
+    pub writers: VecDeque<TaskId>,
+    /// Tasks that poll for something to read.
+    pub pollers: Vec<TaskId>,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// The kind of channel.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A pipe.
+    Pipe(pipe::Ring),
+    /// One direction of a Unix stream socket pair.
+    Socket(socket::Stream),
+}
+
+impl Chan {
+    /// An empty pipe.
+    pub fn pipe() -> Chan {
+        Chan::with(Content::Pipe(pipe::Ring::default()))
+    }
+
+    /// An empty direction of a socket pair.
+    pub fn socket() -> Chan {
+        Chan::with(Content::Socket(socket::Stream::default()))
+    }
+
+    fn with(content: Content) -> Chan {
+        Chan {
+            mutex: Mutex::default(),
+            last_cpu: CpuId(0),
+            readers: VecDeque::new(),
+            writers: VecDeque::new(),
+            pollers: Vec::new(),
+            content,
+        }
+    }
+
+    /// Whether there is nothing to read.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        match &self.content {
+            Content::Pipe(ring) => ring.is_empty(),
+            Content::Socket(stream) => stream.is_empty(),
+        }
+    }
+
+    /// Whether a write must wait.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        match &self.content {
+            Content::Pipe(ring) => ring.is_full(),
+            Content::Socket(stream) => stream.is_full(),
+        }
+    }
+}

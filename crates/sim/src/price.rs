@@ -1,0 +1,172 @@
+//! A machine's costs as whole nanoseconds in tables, ready for the event loop.
+
+use wakelab_machine::topology::{Distance, Machine};
+use wakelab_machine::{CpuId, Ns};
+
+/// Speeds are fractions of 1024.
+pub const FULL_SPEED: u64 = 1024;
+
+/// The costs of a machine, in ns.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    /// Place of each CPU: (core, llc, package), for distances.
+    place: Vec<Place>,
+    /// One-way line transfer by [`Distance`] class.
+    transfer: [u64; 6],
+    /// Refill of a working set by [`Distance`] class of the move.
+    refill: [u64; 6],
+    /// Speed of a thread by the number of busy siblings, of [`FULL_SPEED`].
+    pub smt_speed: Vec<u64>,
+    pub context_switch: u64,
+    pub process_switch: u64,
+    pub syscall: u64,
+    pub copy_per_kib: u64,
+    pub wakeup: u64,
+    pub idle_enter: u64,
+    pub ipi_send: u64,
+    pub ipi_receive: u64,
+    pub poll_wake: u64,
+    pub tick: u64,
+    pub scan_cpu: u64,
+    pub balance_cpu: u64,
+    pub pipe_op: u64,
+    pub socket_op: u64,
+    /// Idle states, shallowest first.
+    pub idle_states: Vec<IdlePrice>,
+}
+
+/// An idle state in ns.
+#[derive(Clone, Copy, Debug)]
+pub struct IdlePrice {
+    /// Time from the wake-up to the first instruction.
+    pub exit: u64,
+    /// Idle time from which on it is chosen.
+    pub residency: u64,
+    /// Woken by a store, without an interrupt.
+    pub polling: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    core: u16,
+    cluster: u16,
+    llc: u16,
+    package: u16,
+}
+
+const NO_CLUSTER: u16 = u16::MAX;
+
+impl Prices {
+    /// The prices of a machine at the nominal values of its costs.
+    pub fn of(machine: &Machine) -> Prices {
+        let costs = &machine.costs;
+        let ns = |figure: &wakelab_machine::costs::Figure| figure.value.round().max(0.0) as u64;
+        let kib = costs.working_set_kib.value;
+        let refill = |figure: &wakelab_machine::costs::Figure| (figure.value * kib).round() as u64;
+        let (llc, package, remote) = (
+            refill(&costs.refill_llc_ns_per_kib),
+            refill(&costs.refill_package_ns_per_kib),
+            refill(&costs.refill_remote_ns_per_kib),
+        );
+        let place = machine.cpus.iter().map(|cpu| Place {
+            core: cpu.core.0,
+            cluster: cpu.cluster.map_or(NO_CLUSTER, |c| c.0),
+            llc: cpu.llc.0,
+            package: cpu.package,
+        });
+        let states = machine.idle_states.iter().map(|state| IdlePrice {
+            exit: state.exit_latency.0,
+            residency: state.target_residency.0,
+            polling: state.polling,
+        });
+        Prices {
+            place: place.collect(),
+            transfer: [
+                0,
+                ns(&costs.transfer_smt_ns),
+                ns(&costs.transfer_cluster_ns),
+                ns(&costs.transfer_llc_ns),
+                ns(&costs.transfer_package_ns),
+                ns(&costs.transfer_remote_ns),
+            ],
+            // Siblings share the private caches, so a move between them refills nothing.
+            refill: [0, 0, llc, llc, package, remote],
+            smt_speed: costs
+                .smt_throughput
+                .iter()
+                .map(|f| ((f.value * FULL_SPEED as f64).round() as u64).max(1))
+                .collect(),
+            context_switch: ns(&costs.context_switch_ns),
+            process_switch: ns(&costs.process_switch_ns),
+            syscall: ns(&costs.syscall_ns),
+            copy_per_kib: ns(&costs.copy_ns_per_kib),
+            wakeup: ns(&costs.wakeup_ns),
+            idle_enter: ns(&costs.idle_enter_ns),
+            ipi_send: ns(&costs.ipi_send_ns),
+            ipi_receive: ns(&costs.ipi_receive_ns),
+            poll_wake: ns(&costs.poll_wake_ns),
+            tick: ns(&costs.tick_ns),
+            scan_cpu: ns(&costs.scan_cpu_ns),
+            balance_cpu: ns(&costs.balance_cpu_ns),
+            pipe_op: ns(&costs.pipe_op_ns),
+            socket_op: ns(&costs.socket_op_ns),
+            idle_states: states.collect(),
+        }
+    }
+
+    /// How far apart two CPUs are.
+    #[inline(always)]
+    pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {
+        if a == b {
+            return Distance::SameCpu;
+        }
+        let (a, b) = (&self.place[a.index()], &self.place[b.index()]);
+        if a.core == b.core {
+            Distance::Smt
+        } else if a.cluster == b.cluster && a.cluster != NO_CLUSTER {
+            Distance::Cluster
+        } else if a.llc == b.llc {
+            Distance::Llc
+        } else if a.package == b.package {
+            Distance::Package
+        } else {
+            Distance::Remote
+        }
+    }
+
+    /// One-way transfer of a cache line between two CPUs, ns.
+    #[inline(always)]
+    pub fn transfer(&self, from: CpuId, to: CpuId) -> u64 {
+        self.transfer[self.distance(from, to) as usize]
+    }
+
+    /// One-way transfer within an LLC, ns.
+    #[inline(always)]
+    pub fn transfer_llc(&self) -> u64 {
+        self.transfer[Distance::Llc as usize]
+    }
+
+    /// What a task pays for its cold working set after a move, ns.
+    #[inline(always)]
+    pub fn refill(&self, from: CpuId, to: CpuId) -> u64 {
+        self.refill[self.distance(from, to) as usize]
+    }
+
+    /// The LLC of a CPU, as a number.
+    #[inline(always)]
+    pub fn llc(&self, cpu: CpuId) -> usize {
+        self.place[cpu.index()].llc as usize
+    }
+
+    /// Copying so many bytes, ns.
+    #[inline(always)]
+    pub fn copy(&self, bytes: u64) -> u64 {
+        bytes * self.copy_per_kib / 1024
+    }
+
+    /// The deepest idle state whose residency the expected idle time covers.
+    pub fn idle_state(&self, expected: Ns) -> Option<IdlePrice> {
+        let fits = |state: &&IdlePrice| state.residency <= expected.0;
+        self.idle_states.iter().rev().find(fits).or(self.idle_states.first()).copied()
+    }
+}

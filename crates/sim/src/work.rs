@@ -1,0 +1,55 @@
+//! What a workload tells the engine: the next thing that a task does.
+
+use crate::object::{Chan, ChanId};
+use crate::rng::Rng;
+use wakelab_machine::Ns;
+use wakelab_sched::TaskId;
+
+/// One thing that a task does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Write so many bytes (more than none), in as many system calls as it takes.
+    Write(ChanId, u32),
+    /// Read so many bytes (more than none), in as many system calls as it takes.
+    Read(ChanId, u32),
+    /// Wait until there is something to read, and leave it there (`poll`).
+    Poll(ChanId),
+    /// Compute for so much time of a full-speed CPU.
+    Compute(Ns),
+    /// Sleep for so long.
+    Sleep(Ns),
+    /// Make a task; [`Workload::spawned`] is told which.
+    Fork(Spawn),
+    /// The measured part begins.
+    Start,
+    /// Wait until all other tasks have ended.
+    Join,
+    /// End.
+    Exit,
+}
+
+/// A task to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spawn {
+    /// The workload's own number for what the task shall do.
+    pub role: u32,
+    /// Whether it shares its maker's address space (a thread).
+    pub thread: bool,
+}
+
+/// A workload: what every task does, one thing after the other.
+///
+/// The engine makes the first task, with role 0, by itself.
+pub trait Workload {
+    /// The channels that exist at the start, by [`ChanId`].
+    fn channels(&self) -> Vec<Chan>;
+
+    /// An upper bound of the number of tasks, for tables.
+    fn max_tasks(&self) -> usize;
+
+    /// A task was made for this role.
+    fn spawned(&mut self, role: u32, task: TaskId);
+
+    /// What the task does next. It is asked once each time that it has done the last thing.
+    fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op;
+}

@@ -1,0 +1,206 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// The exit codes, as `--help` prints them.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    a check failed (reserved)
+  2    bad input: an unknown name, option, key or value, a file that cannot be read or written,
+       a workload that can never end
+  130  interrupted; the paired runs that were complete are reported";
+
+/// A laboratory for the Linux wake-up path.
+///
+/// Simulates the scheduler's decisions on any machine, compares features with statistics, and puts
+/// the published numbers beside its own.
+#[derive(Debug, Parser)]
+#[command(name = "wakelab", version, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the experiments
+    List,
+    /// Run an experiment and compare its variants with its baseline
+    Run(RunArgs),
+    /// Compare features under a workload on a machine
+    Compare(CompareArgs),
+    /// Show the machines
+    #[command(subcommand)]
+    Machine(MachineCommand),
+    /// Show the sched_features of a kernel release, and which of them the model acts on
+    Features(FeaturesArgs),
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// An experiment's name as `wakelab list` shows it, or a file `*.toml`
+    pub experiment: String,
+    /// How the runs are made and shown.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// A machine's name as `wakelab machine list` shows it, `host`, or a file `*.toml`
+    #[arg(long, value_name = "NAME|host|FILE")]
+    pub machine: String,
+    /// A kernel release, such as 6.5
+    #[arg(long)]
+    pub kernel: String,
+    /// The benchmark's own command line, such as 'hackbench -g 8 -T -p -l 1000'
+    #[arg(long, value_name = "COMMAND LINE")]
+    pub workload: String,
+    /// Also run all combinations of the features
+    #[arg(long)]
+    pub factorial: bool,
+    /// Words of sched_features, each compared with the baseline; NO_WORD turns one off
+    #[arg(value_name = "FEATURE", required = true)]
+    pub features: Vec<String>,
+    /// How the runs are made and shown.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// What `run` and `compare` have in common.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// Multiply the workload's loops by F [default: the experiment's; 1 for compare]
+    #[arg(long, value_name = "F", value_parser = parse_scale)]
+    pub scale: Option<f64>,
+    /// Runs of each variant [default: the experiment's, else 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub runs: Option<u32>,
+    /// Run r of every variant has a seed drawn from S and r
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Runs at the same time [default: the CPUs of this host]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub jobs: Option<u32>,
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Show why tasks were placed where they were, and what became of them
+    #[arg(long)]
+    pub audit: bool,
+    /// Repeat at both ends of the machine's cost ranges
+    #[arg(long)]
+    pub band: bool,
+    /// Write the result to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How tasks are grouped [default: the experiment's; autogroup for compare]
+    #[arg(long, value_enum)]
+    pub grouping: Option<GroupingArg>,
+}
+
+/// `machine`.
+#[derive(Debug, Subcommand)]
+pub enum MachineCommand {
+    /// List the machines
+    List,
+    /// Show a machine's CPUs, scheduling domains and costs
+    Show(ShowArgs),
+}
+
+/// `machine show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// A machine's name, `host`, or a file `*.toml`
+    pub name: String,
+    /// The kernel release whose scheduling domains are built
+    #[arg(long, default_value = "6.5")]
+    pub kernel: String,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
+    pub format: ShowFormat,
+}
+
+/// `features`.
+#[derive(Debug, Args)]
+pub struct FeaturesArgs {
+    /// A kernel release, such as 6.5
+    #[arg(long)]
+    pub kernel: String,
+    /// How they are written
+    #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
+    pub format: ShowFormat,
+}
+
+/// How a result is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+    /// One line a variant and metric.
+    Csv,
+}
+
+/// How a description is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShowFormat {
+    /// For people.
+    Text,
+    /// JSON.
+    Json,
+}
+
+/// How tasks are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GroupingArg {
+    /// All tasks of the workload in one autogroup of a session.
+    Autogroup,
+    /// All tasks in the root group.
+    Root,
+}
+
+/// The largest scale taken: a workload a thousand times its published length is a slip.
+pub const MAX_SCALE: f64 = 1000.0;
+
+fn parse_scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse().map_err(|_| "expected a number".to_owned())?;
+    check_scale(scale)
+}
+
+/// The scale, if it can be one.
+///
+/// # Errors
+/// What would be right.
+pub fn check_scale(scale: f64) -> Result<f64, String> {
+    if scale > 0.0 && scale <= MAX_SCALE {
+        return Ok(scale);
+    }
+    Err(format!("expected a number above 0 and at most {MAX_SCALE}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_scale_is_finite_and_above_zero() {
+        assert_eq!(parse_scale("0.01"), Ok(0.01));
+        for bad in ["0", "-1", "NaN", "inf", "1e9", "", "x"] {
+            assert!(parse_scale(bad).is_err(), "{bad}");
+        }
+    }
+}

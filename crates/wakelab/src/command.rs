@@ -1,0 +1,30 @@
+//! The verbs, one file each.
+
+mod compare;
+mod features;
+mod list;
+mod machine;
+mod run;
+
+use crate::Ending;
+use crate::cli::Command;
+use crate::output::Output;
+
+/// Does what the command line asks for.
+///
+/// # Errors
+/// Whatever is wrong with the input.
+pub fn execute(command: Command) -> anyhow::Result<Ending> {
+    match command {
+        Command::List => print(&list::text()?),
+        Command::Run(args) => run::experiment(&args),
+        Command::Compare(args) => run::plan(compare::plan(&args)?, &args.options),
+        Command::Machine(verb) => print(&machine::text(&verb)?),
+        Command::Features(args) => print(&features::text(&args)?),
+    }
+}
+
+fn print(text: &str) -> anyhow::Result<Ending> {
+    Output::Stdout.write(text)?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,99 @@
+//! Experiments: one TOML file each, naming machine, kernel, workload and variants, and what was
+//! published.
+//!
+//! An experiment cannot set costs: they belong to machines, so that no experiment is fitted.
+
+mod error;
+mod file;
+mod library;
+
+pub use error::ExperimentError;
+pub use file::release;
+pub use library::{Source, find, names_and_texts};
+
+use wakelab_report::Published;
+use wakelab_sched::features::FeatureSet;
+use wakelab_sched::rules::Release;
+use wakelab_workload::{Grouping, Workload};
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// Its feature words, or `baseline`.
+    pub name: String,
+    /// Its feature words.
+    pub words: Vec<String>,
+    /// The kernel's features with the words applied.
+    pub features: FeatureSet,
+}
+
+/// The name of the variant without feature words.
+pub const BASELINE: &str = "baseline";
+
+impl Variant {
+    /// The release's own features.
+    pub fn baseline(release: Release) -> Variant {
+        Variant {
+            name: BASELINE.to_owned(),
+            words: Vec::new(),
+            features: FeatureSet::defaults(release),
+        }
+    }
+
+    /// The variant with these words, separated by blanks; none or `baseline` is the baseline.
+    ///
+    /// # Errors
+    /// If the release does not know a word.
+    pub fn parse(
+        release: Release,
+        words: &str,
+    ) -> Result<Variant, wakelab_sched::features::FeatureError> {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        if words.is_empty() || words == [BASELINE] {
+            return Ok(Variant::baseline(release));
+        }
+        Ok(Variant {
+            name: words.join(" "),
+            features: FeatureSet::parse_words(release, &words)?,
+            words: words.into_iter().map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// An experiment whose every word is known to be good, but for its machine, which is only named.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its name: that of its file, without `.toml`.
+    pub name: String,
+    /// One line of what it is.
+    pub title: String,
+    /// The machine's name: a preset, `host` or a file.
+    pub machine: String,
+    /// The kernel release.
+    pub release: Release,
+    /// The workload at full length.
+    pub workload: Workload,
+    /// How tasks are grouped.
+    pub grouping: Grouping,
+    /// The variants, the baseline first.
+    pub variants: Vec<Variant>,
+    /// Runs of each variant unless asked for otherwise.
+    pub runs: u32,
+    /// The scale unless asked for otherwise.
+    pub scale: f64,
+    /// What was published.
+    pub published: Published,
+}
+
+impl Experiment {
+    /// Reads the text of an experiment's file. `file` is what errors call it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line and column.
+    pub fn from_toml(name: &str, text: &str, file: &str) -> Result<Experiment, ExperimentError> {
+        file::read(name, text, file)
+    }
+}
+
+#[cfg(test)]
+mod tests;

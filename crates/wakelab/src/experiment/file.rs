@@ -1,0 +1,248 @@
+//! Reading an experiment's file.
+
+use super::error::{ExperimentError, Place};
+use super::{BASELINE, Experiment, Variant};
+use crate::cli::check_scale;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use toml::{Spanned, Value};
+use wakelab_report::{Figure, Published};
+use wakelab_sched::rules::Release;
+use wakelab_sim::METRICS;
+use wakelab_workload::{Grouping, Workload};
+
+/// Figures by variant and metric, as they stand in the file.
+type Figures = BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, Spanned<Value>>>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    title: String,
+    source: String,
+    /// For readers of the file alone.
+    #[serde(default, rename = "notes")]
+    _notes: String,
+    machine: Spanned<String>,
+    kernel: Spanned<String>,
+    grouping: Spanned<Value>,
+    workload: Spanned<String>,
+    variants: Spanned<Vec<Spanned<String>>>,
+    #[serde(default = "default_runs")]
+    runs: Spanned<u32>,
+    #[serde(default = "full_scale")]
+    scale: Spanned<f64>,
+    #[serde(default)]
+    published: PublishedFile,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PublishedFile {
+    source: Option<String>,
+    #[serde(default)]
+    figures: Figures,
+    #[serde(default)]
+    changes_pct: Figures,
+}
+
+fn default_runs() -> Spanned<u32> {
+    Spanned::new(0..0, 5)
+}
+
+fn full_scale() -> Spanned<f64> {
+    Spanned::new(0..0, 1.0)
+}
+
+/// The most runs of a variant.
+const MAX_RUNS: u32 = 10_000;
+
+pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, ExperimentError> {
+    let place = Place { file, text };
+    let file: File = toml::from_str(text).map_err(|error| place.toml_error(&error))?;
+    let release = place.check(&file.kernel, |name| release(name))?;
+    let variants = read_variants(place, release, &file.variants)?;
+    let runs = *file.runs.get_ref();
+    if !(1..=MAX_RUNS).contains(&runs) {
+        return Err(place.error(
+            file.runs.span(),
+            format!("expected from 1 to {MAX_RUNS} runs"),
+        ));
+    }
+    let published = read_published(place, &file, &variants)?;
+    Ok(Experiment {
+        name: name.to_owned(),
+        title: file.title,
+        machine: file.machine.into_inner(),
+        release,
+        workload: place.check(&file.workload, |command| Workload::parse(command))?,
+        grouping: place.check(&file.grouping, grouping)?,
+        runs,
+        scale: place.check(&file.scale, |scale| check_scale(*scale))?,
+        variants,
+        published,
+    })
+}
+
+impl Place<'_> {
+    /// A value of the file through a check whose error then has the value's place.
+    fn check<T, V, E: Display>(
+        self,
+        value: &Spanned<T>,
+        check: impl FnOnce(&T) -> Result<V, E>,
+    ) -> Result<V, ExperimentError> {
+        check(value.get_ref()).map_err(|error| self.error(value.span(), error.to_string()))
+    }
+}
+
+/// The release of this name.
+///
+/// # Errors
+/// That it is not known, and which are.
+pub fn release(name: &str) -> Result<Release, String> {
+    Release::from_name(name).ok_or_else(|| {
+        let known = Release::ALL.map(Release::name).join(", ");
+        format!("kernel '{name}' is not known, expected one of {known}")
+    })
+}
+
+fn grouping(value: &Value) -> Result<Grouping, String> {
+    const EXPECTED: &str = "expected \"autogroup\", \"root\" or { cgroup_shares = 1024 }";
+    match value {
+        Value::String(word) if word == "autogroup" => Ok(Grouping::Autogroup),
+        Value::String(word) if word == "root" => Ok(Grouping::Root),
+        Value::Table(table) if table.len() == 1 => match table.get("cgroup_shares") {
+            // MIN_SHARES and MAX_SHARES of kernel sched/sched.h.
+            Some(Value::Integer(shares @ 2..=262_144)) => Ok(Grouping::Cgroup {
+                shares: shares.unsigned_abs(),
+            }),
+            Some(_) => Err("expected cgroup_shares from 2 to 262144".to_owned()),
+            None => Err(EXPECTED.to_owned()),
+        },
+        _ => Err(EXPECTED.to_owned()),
+    }
+}
+
+fn read_variants(
+    place: Place<'_>,
+    release: Release,
+    list: &Spanned<Vec<Spanned<String>>>,
+) -> Result<Vec<Variant>, ExperimentError> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for words in list.get_ref() {
+        let variant = place.check(words, |words| Variant::parse(release, words))?;
+        if variants.iter().any(|other| other.name == variant.name) {
+            return Err(place.error(words.span(), "the variant stands twice in the list"));
+        }
+        variants.push(variant);
+    }
+    if variants.first().is_none_or(|first| first.name != BASELINE) {
+        return Err(place.error(list.span(), "expected \"baseline\" as the first variant"));
+    }
+    Ok(variants)
+}
+
+fn read_published(
+    place: Place<'_>,
+    file: &File,
+    variants: &[Variant],
+) -> Result<Published, ExperimentError> {
+    let source = file.published.source.as_ref().unwrap_or(&file.source);
+    let mut published = Published::from_source(source);
+    each_figure(
+        place,
+        &file.published.figures,
+        variants,
+        |variant, metric, figure| {
+            published.add_value(variant, metric, figure);
+        },
+    )?;
+    each_figure(
+        place,
+        &file.published.changes_pct,
+        variants,
+        |variant, metric, figure| {
+            published.add_change(variant, metric, figure);
+        },
+    )?;
+    Ok(published)
+}
+
+fn each_figure(
+    place: Place<'_>,
+    figures: &Figures,
+    variants: &[Variant],
+    mut add: impl FnMut(&str, &str, Figure),
+) -> Result<(), ExperimentError> {
+    for (variant, metrics) in figures {
+        if !variants
+            .iter()
+            .any(|known| known.name == *variant.get_ref())
+        {
+            return Err(place.error(
+                variant.span(),
+                "published figures of a variant that is not in the list",
+            ));
+        }
+        for (metric, value) in metrics {
+            if !METRICS.iter().any(|(known, _)| known == metric.get_ref()) {
+                return Err(place.error(metric.span(), "there is no such metric"));
+            }
+            add(
+                variant.get_ref(),
+                metric.get_ref(),
+                place.check(value, figure)?,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// `49`, `[48, 49]`, or `{ value = either, printed = "as in the source" }`.
+fn figure(value: &Value) -> Result<Figure, String> {
+    let expected =
+        || "expected a number, [low, high] or { value = ..., printed = \"...\" }".to_owned();
+    match value {
+        Value::Table(table) => {
+            let unknown = table
+                .keys()
+                .find(|key| !["value", "printed"].contains(&key.as_str()));
+            if let Some(key) = unknown {
+                return Err(format!("unknown key `{key}`, {}", expected()));
+            }
+            let printed = match table.get("printed") {
+                None => None,
+                Some(Value::String(text)) => Some(text.clone()),
+                Some(_) => return Err(expected()),
+            };
+            let figure = range(table.get("value").ok_or_else(expected)?).ok_or_else(expected)?;
+            Ok(Figure { printed, ..figure })
+        }
+        value => range(value).ok_or_else(expected),
+    }
+}
+
+fn range(value: &Value) -> Option<Figure> {
+    match value {
+        Value::Array(ends) => match ends.as_slice() {
+            [low, high] => {
+                let (low, high) = (number(low)?, number(high)?);
+                (low <= high).then_some(Figure {
+                    low,
+                    high,
+                    printed: None,
+                })
+            }
+            _ => None,
+        },
+        value => number(value).map(Figure::exact),
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Float(number) => number.is_finite().then_some(*number),
+        _ => None,
+    }
+}

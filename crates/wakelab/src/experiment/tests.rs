@@ -1,0 +1,229 @@
+//! Experiments: what is read, and how errors name what is wrong.
+
+use super::*;
+
+const GOOD: &str = r#"title = "A test"
+source = "nowhere"
+machine = "smt2-8"
+kernel = "6.5"
+grouping = "root"
+workload = "hackbench -g 1 -l 10"
+variants = ["baseline", "NO_SIS_UTIL"]
+scale = 0.5
+
+[published.figures.baseline]
+time_s = [48, 50]
+[published.figures.NO_SIS_UTIL]
+time_s = { value = 24.5, printed = "24.5 s" }
+"#;
+
+fn read(text: &str) -> Result<Experiment, ExperimentError> {
+    Experiment::from_toml("test", text, "test.toml")
+}
+
+/// The error that one replacement in a good file makes.
+fn error_with(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    read(&GOOD.replacen(from, to, 1))
+        .expect_err("the file is bad")
+        .to_string()
+}
+
+#[test]
+fn a_good_file_is_read_whole() {
+    let experiment = read(GOOD).unwrap();
+    assert_eq!(experiment.machine, "smt2-8");
+    assert_eq!(experiment.grouping, Grouping::Root);
+    assert_eq!((experiment.runs, experiment.scale), (5, 0.5));
+    let names: Vec<&str> = experiment
+        .variants
+        .iter()
+        .map(|variant| variant.name.as_str())
+        .collect();
+    assert_eq!(names, ["baseline", "NO_SIS_UTIL"]);
+    assert_eq!(
+        experiment
+            .published
+            .change_pct("baseline", "NO_SIS_UTIL", "time_s"),
+        Some(-50.0)
+    );
+    assert_eq!(experiment.published.source, "nowhere");
+}
+
+#[test]
+fn a_cgroup_has_shares() {
+    let text = GOOD.replace("\"root\"", "{ cgroup_shares = 2048 }");
+    assert_eq!(
+        read(&text).unwrap().grouping,
+        Grouping::Cgroup { shares: 2048 }
+    );
+}
+
+#[test]
+fn costs_cannot_be_set() {
+    let costs = error_with("scale = 0.5", "costs = { tick_ns = 1 }");
+    assert_eq!(
+        costs,
+        "test.toml:8:1: an experiment cannot set costs, which belong to machines at 'costs'"
+    );
+}
+
+#[test]
+fn errors_name_line_column_word_and_what_was_expected() {
+    let cases = [
+        (
+            "machine",
+            "machin",
+            "test.toml:3:1: unknown field `machin`, expected one of",
+        ),
+        (
+            "\"6.5\"",
+            "\"6.9\"",
+            "test.toml:4:10: kernel '6.9' is not known, expected one of 6.5",
+        ),
+        (
+            "\"root\"",
+            "\"cgroup\"",
+            "test.toml:5:12: expected \"autogroup\", \"root\" or",
+        ),
+        (
+            "\"root\"",
+            "{ cgroup_shares = 0 }",
+            "test.toml:5:12: expected cgroup_shares from 2",
+        ),
+        ("hackbench", "hackbanch", "test.toml:6:12: "),
+        (
+            "NO_SIS_UTIL\"]",
+            "NO_SIS_UTL\"]",
+            "test.toml:7:25: there is no scheduler feature 'NO_SIS_UTL'; did you mean SIS_UTIL?",
+        ),
+        (
+            "\"baseline\", ",
+            "",
+            "test.toml:7:12: expected \"baseline\" as the first variant",
+        ),
+        (
+            "[\"baseline\", \"NO_SIS_UTIL\"]",
+            "[]",
+            "test.toml:7:12: expected \"baseline\" as the first variant",
+        ),
+        (
+            "NO_SIS_UTIL\"]",
+            "NO_SIS_UTIL\", \"NO_SIS_UTIL\"]",
+            "test.toml:7:40: the variant stands twice",
+        ),
+        (
+            "scale = 0.5",
+            "scale = 0.0",
+            "test.toml:8:9: expected a number above 0",
+        ),
+        (
+            "scale = 0.5",
+            "scale = inf",
+            "test.toml:8:9: expected a number above 0",
+        ),
+        (
+            "scale = 0.5",
+            "runs = 0",
+            "test.toml:8:8: expected from 1 to 10000 runs",
+        ),
+        ("scale = 0.5", "runs = -1", "test.toml:8:8: invalid value"),
+        (
+            "figures.NO_SIS_UTIL",
+            "figures.NO_SIS",
+            "test.toml:12:20: published figures of a variant that is not",
+        ),
+        (
+            "time_s = [48",
+            "time = [48",
+            "test.toml:11:1: there is no such metric at 'time'",
+        ),
+        (
+            "[48, 50]",
+            "[50, 48]",
+            "test.toml:11:10: expected a number, [low, high]",
+        ),
+        (
+            "[48, 50]",
+            "nan",
+            "test.toml:11:10: expected a number, [low, high]",
+        ),
+        (
+            "value = 24.5",
+            "vale = 24.5",
+            "test.toml:13:10: unknown key `vale`, expected",
+        ),
+        ("title = \"A test\"", "title = ", "test.toml:1:9: "),
+    ];
+    for (from, to, expected) in cases {
+        let error = error_with(from, to);
+        assert!(
+            error.starts_with(expected),
+            "{from} -> {to}:\n     got {error}\nexpected {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    assert!(error_with("kernel = \"6.5\"\n", "").contains("missing field `kernel`"));
+}
+
+#[test]
+fn every_experiment_of_the_program_is_good_and_its_machine_is_known() {
+    assert!(names_and_texts().len() >= 2);
+    for known in names_and_texts() {
+        let source = Source::embedded(known);
+        let experiment = Experiment::from_toml(&source.name, &source.text, &source.file).unwrap();
+        assert!(
+            wakelab_machine::Machine::preset(&experiment.machine).is_ok(),
+            "{}",
+            source.name
+        );
+        assert!(experiment.variants.len() > 1, "{}", source.name);
+    }
+}
+
+#[test]
+fn published_rates_are_those_of_the_mails() {
+    let source = find("util-fits-capacity").unwrap();
+    let published = Experiment::from_toml(&source.name, &source.text, &source.file)
+        .unwrap()
+        .published;
+    let both = published
+        .value(
+            "UTIL_FITS_CAPACITY SELECT_BIAS_PREV",
+            "cpu_migrations_k_per_cpu_s",
+        )
+        .unwrap();
+    assert_eq!(both.middle(), 2.316);
+    let source = find("wakeup-bias-prev-idle").unwrap();
+    let published = Experiment::from_toml(&source.name, &source.text, &source.file)
+        .unwrap()
+        .published;
+    assert_eq!(
+        published.change_pct(BASELINE, "WAKEUP_BIAS_PREV_IDLE", "time_s"),
+        Some(-34.0)
+    );
+    assert_eq!(
+        published.change_pct(BASELINE, "WAKEUP_BIAS_PREV_IDLE", "cpu_migrations"),
+        Some(-94.0)
+    );
+    let switches = published
+        .change_pct(BASELINE, "WAKEUP_BIAS_PREV_IDLE", "context_switches")
+        .unwrap();
+    assert!((switches - 44.05).abs() < 0.01, "{switches}");
+}
+
+#[test]
+fn unknown_names_list_the_known_ones_and_files_are_read() {
+    let error = find("nothing-like-it").unwrap_err().to_string();
+    assert!(
+        error.contains("'nothing-like-it'") && error.contains("wakeup-bias-prev-idle"),
+        "{error}"
+    );
+    assert!(
+        format!("{:#}", find("missing/file.toml").unwrap_err())
+            .contains("cannot read missing/file.toml")
+    );
+}

@@ -1,0 +1,165 @@
+//! What is to be run: an experiment or a comparison with every choice made.
+
+use crate::experiment::{Experiment, Variant};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::{fs, io};
+use wakelab_machine::{Band, DomainRules, Machine, MachineError, SchedTopology};
+use wakelab_report::{Published, Setup};
+use wakelab_sched::rules::Release;
+use wakelab_workload::{Grouping, Workload};
+
+/// Everything that decides the result.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What a report says was run.
+    pub setup: Setup,
+    /// The machine.
+    pub machine: Machine,
+    /// The kernel release.
+    pub release: Release,
+    /// How tasks are grouped.
+    pub grouping: Grouping,
+    /// The workload, already scaled.
+    pub workload: Workload,
+    /// The variants, the baseline first.
+    pub variants: Vec<Variant>,
+    /// What was published.
+    pub published: Published,
+    /// The cost ranges' ends to run at, the nominal values first.
+    pub bands: Vec<Band>,
+}
+
+/// The choices that the command line makes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choices {
+    /// What loops are multiplied by.
+    pub scale: Option<f64>,
+    /// Runs of each variant.
+    pub runs: Option<u32>,
+    /// The seed.
+    pub seed: u64,
+    /// How tasks are grouped.
+    pub grouping: Option<Grouping>,
+    /// Whether to repeat at the ends of the cost ranges.
+    pub band: bool,
+}
+
+impl Plan {
+    /// An experiment on its machine, with the command line's choices before the experiment's.
+    pub fn new(experiment: Experiment, machine: Machine, choices: Choices) -> Plan {
+        let scale = choices.scale.unwrap_or(experiment.scale);
+        let grouping = choices.grouping.unwrap_or(experiment.grouping);
+        let workload = if scale == 1.0 {
+            experiment.workload.clone()
+        } else {
+            experiment.workload.scaled(scale)
+        };
+        let setup = Setup {
+            experiment: experiment.name,
+            title: experiment.title,
+            machine: machine.name.clone(),
+            kernel: experiment.release.name().to_owned(),
+            grouping: grouping_name(grouping),
+            workload: experiment.workload.command_line(),
+            scale,
+            runs_asked: choices.runs.unwrap_or(experiment.runs) as usize,
+            seed: choices.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let bands = if choices.band {
+            vec![Band::Nominal, Band::Low, Band::High]
+        } else {
+            vec![Band::Nominal]
+        };
+        Plan {
+            setup,
+            machine,
+            release: experiment.release,
+            grouping,
+            workload,
+            variants: experiment.variants,
+            published: experiment.published,
+            bands,
+        }
+    }
+
+    /// The machine with its costs at an end of their ranges, and its scheduling domains.
+    pub fn machine_at(&self, band: Band) -> (Arc<Machine>, Arc<SchedTopology>) {
+        let machine = Machine {
+            costs: self.machine.costs.at(band),
+            ..self.machine.clone()
+        };
+        let topology = SchedTopology::build(&machine, &domain_rules(self.release));
+        (Arc::new(machine), Arc::new(topology))
+    }
+
+    /// What the user should know before trusting the result.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = Vec::new();
+        let release = self.release.name();
+        for variant in &self.variants {
+            for word in &variant.words {
+                let reason = not_acted(self.release, word);
+                warnings.extend(
+                    reason.map(|reason| format!("the model does not act on {word}: {reason}")),
+                );
+            }
+            if !variant.words.is_empty() && variant.features == self.variants[0].features {
+                warnings.push(format!(
+                    "{} is the default of {release}: the variant is the baseline",
+                    variant.name
+                ));
+            }
+        }
+        // A word may stand in several variants.
+        let mut seen = BTreeSet::new();
+        warnings.retain(|warning| seen.insert(warning.clone()));
+        warnings
+    }
+}
+
+/// Why the model does not act on a feature word; none if it does.
+fn not_acted(release: Release, word: &str) -> Option<&'static str> {
+    let name = word.split('=').next().unwrap_or(word);
+    let name = name.strip_prefix("NO_").unwrap_or(name);
+    wakelab_sched::Feat::from_name(name).and_then(|feat| feat.word().not_acted(release))
+}
+
+/// The rules by which a release builds scheduling domains.
+pub fn domain_rules(release: Release) -> DomainRules {
+    match release {
+        Release::V6_5 => DomainRules::v6_5(),
+        Release::V6_12 => DomainRules::v6_12(),
+    }
+}
+
+fn grouping_name(grouping: Grouping) -> String {
+    match grouping {
+        Grouping::Autogroup => "autogroup".to_owned(),
+        Grouping::Root => "root".to_owned(),
+        Grouping::Cgroup { shares } => format!("cgroup shares {shares}"),
+    }
+}
+
+/// The machine that the word names: `host`, a file `*.toml`, or a preset.
+///
+/// # Errors
+/// If there is no such machine or its description is bad.
+pub fn find_machine(word: &str) -> Result<Machine, MachineError> {
+    if word == "host" {
+        return Machine::from_sysfs(Path::new("/sys"));
+    }
+    let is_file_name = Path::new(word)
+        .extension()
+        .is_some_and(|extension| extension == "toml");
+    if !is_file_name {
+        return Machine::preset(word);
+    }
+    let unreadable = |error: io::Error| MachineError::Read {
+        file: word.to_owned(),
+        message: error.to_string(),
+    };
+    Machine::from_toml(&fs::read_to_string(word).map_err(unreadable)?, word)
+}

@@ -1,0 +1,412 @@
+//! The command, end to end: what it prints, where, and how it exits.
+
+use serde_json::Value;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn wakelab() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_wakelab"))
+}
+
+fn output(arguments: &[&str]) -> Output {
+    wakelab()
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+/// Standard output of a command that succeeds.
+fn stdout(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
+    String::from_utf8(output.stdout).expect("the program writes UTF-8")
+}
+
+/// Standard error of a command that ends with exit code 2 and prints nothing else.
+fn refused(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    stderr
+}
+
+const SMALL: &str = "hackbench -g 1 -f 2 --threads --pipe -l 50 -s 100";
+
+fn compare<'a>(workload: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec![
+        "compare",
+        "--machine",
+        "smt2-8",
+        "--kernel",
+        "6.5",
+        "--workload",
+        workload,
+    ];
+    arguments.extend(more);
+    arguments
+}
+
+#[test]
+fn list_names_the_experiments() {
+    let text = stdout(&["list"]);
+    assert!(
+        text.contains("wakeup-bias-prev-idle") && text.contains("util-fits-capacity"),
+        "{text}"
+    );
+}
+
+#[test]
+fn machines_are_listed_and_shown() {
+    let list = stdout(&["machine", "list"]);
+    for name in ["epyc-9654-2s", "power9-2s44c", "smt2-8"] {
+        assert!(list.contains(name), "{list}");
+        assert!(stdout(&["machine", "show", name]).contains(name));
+    }
+    let json: Value =
+        serde_json::from_str(&stdout(&["machine", "show", "smt2-8", "--format", "json"])).unwrap();
+    assert_eq!(json["name"], "smt2-8");
+}
+
+#[test]
+fn features_begin_with_the_kernels_own_line() {
+    let text = stdout(&["features", "--kernel", "6.5"]);
+    let line = text.lines().next().unwrap();
+    assert!(
+        line.starts_with("GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY"),
+        "{line}"
+    );
+    let json: Value = serde_json::from_str(&stdout(&[
+        "features", "--kernel", "6.5", "--format", "json",
+    ]))
+    .unwrap();
+    let rows = json.as_array().unwrap();
+    let row = rows
+        .iter()
+        .find(|row| row["word"] == "WAKEUP_BIAS_PREV_IDLE")
+        .unwrap();
+    assert_eq!(
+        (&row["default"], &row["acts"], &row["origin"]),
+        (
+            &Value::from(false),
+            &Value::from(true),
+            &Value::from("patch")
+        )
+    );
+}
+
+#[test]
+fn bad_input_is_refused_with_the_word_and_exit_code_2() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["run", "no-such-experiment"], "'no-such-experiment'"),
+        (&["run", "missing/file.toml"], "missing/file.toml"),
+        (&["run", "wakeup-bias-prev-idle", "--scale", "0"], "'0'"),
+        (&["run", "wakeup-bias-prev-idle", "--scale", "NaN"], "'NaN'"),
+        (&["run", "wakeup-bias-prev-idle", "--runs", "0"], "'0'"),
+        (
+            &["run", "wakeup-bias-prev-idle", "--jobs", "99999999"],
+            "'99999999'",
+        ),
+        (&["run", "wakeup-bias-prev-idle", "--sede", "1"], "--seed"),
+        (
+            &[
+                "run",
+                "wakeup-bias-prev-idle",
+                "--output",
+                "missing/out.json",
+            ],
+            "missing/out.json",
+        ),
+        (
+            &["run", "wakeup-bias-prev-idle", "--format", "csv", "--audit"],
+            "--audit",
+        ),
+        (&["machine", "show", "epyc-9654"], "epyc-9654-2s"),
+        (&["machine", "show", "missing.toml"], "missing.toml"),
+        (&["features", "--kernel", "2.4"], "'2.4'"),
+        (&compare(SMALL, &["NO_SIS_UTL"]), "SIS_UTIL"),
+        (&compare(SMALL, &[]), "FEATURE"),
+        (&compare("hackbanch -g 1", &["NO_SIS_UTIL"]), "hackbanch"),
+        (&compare("hackbench -g 0", &["NO_SIS_UTIL"]), "-g"),
+        (
+            &compare("hackbench --gruops 1", &["NO_SIS_UTIL"]),
+            "--gruops",
+        ),
+        (
+            &compare("hackbench -g 99999999999", &["NO_SIS_UTIL"]),
+            "99999999999",
+        ),
+        (&compare("", &["NO_SIS_UTIL"]), "workload"),
+        (
+            &[
+                "compare",
+                "--machine",
+                "smt2-9",
+                "--kernel",
+                "6.5",
+                "--workload",
+                SMALL,
+                "NO_SIS_UTIL",
+            ],
+            "smt2-8",
+        ),
+        (&["frobnicate"], "frobnicate"),
+        (&[], "Usage"),
+    ];
+    for (arguments, word) in cases {
+        let stderr = refused(arguments);
+        assert!(
+            stderr.contains(word),
+            "{arguments:?} should name {word}: {stderr}"
+        );
+    }
+}
+
+#[test]
+fn a_bad_file_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.toml");
+    fs::write(&path, "title = \"x\"\nsource = \"y\"\ncosts = 1\n").unwrap();
+    let path = path.to_str().unwrap();
+    let stderr = refused(&["run", path]);
+    assert!(
+        stderr.contains("bad.toml:3:1") && stderr.contains("belong to machines"),
+        "{stderr}"
+    );
+    fs::write(path, [0xff, 0xfe]).unwrap();
+    assert!(refused(&["run", path]).contains("bad.toml"));
+    fs::write(path, "name = \n").unwrap();
+    let stderr = refused(&["machine", "show", path]);
+    assert!(stderr.contains("bad.toml:1"), "{stderr}");
+}
+
+#[test]
+fn a_feature_that_the_model_does_not_act_on_is_told() {
+    let output = output(&compare(SMALL, &["HRTICK", "--runs", "1"]));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(
+        stderr.contains("warning: the model does not act on HRTICK"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn json_has_the_documented_keys() {
+    let text = stdout(&compare(
+        SMALL,
+        &["WAKEUP_BIAS_PREV_IDLE", "--runs", "2", "--format", "json"],
+    ));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    for key in [
+        "experiment",
+        "machine",
+        "kernel",
+        "scale",
+        "runs",
+        "seed",
+        "variants",
+        "comparisons",
+        "host",
+    ] {
+        assert!(json.get(key).is_some(), "{key} is missing");
+    }
+    assert_eq!(
+        (json["runs"].as_u64(), json["seed"].as_u64()),
+        (Some(2), Some(1))
+    );
+    let names: Vec<&str> = json["variants"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|v| v["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["baseline", "WAKEUP_BIAS_PREV_IDLE"]);
+    let metrics = &json["variants"][0]["metrics"];
+    for (metric, _) in wakelab_sim::METRICS {
+        let summary = &metrics[metric];
+        assert!(
+            summary["mean"].is_f64() && summary["n"] == 2,
+            "{metric}: {summary}"
+        );
+    }
+    let comparison = &json["comparisons"][0];
+    assert_eq!(comparison["metric"], "time_s");
+    assert!(comparison["change_pct"].is_f64() && comparison["ci95"].as_array().unwrap().len() == 2);
+    assert!(comparison["published_pct"].is_null());
+    for key in ["wall_s", "cpu_s", "events", "switches", "simulated_s"] {
+        assert!(json["host"][key].is_number(), "host.{key}");
+    }
+}
+
+#[test]
+fn text_and_csv_say_the_same_metrics() {
+    let audited = stdout(&compare(SMALL, &["NO_WA_IDLE", "--runs", "2", "--audit"]));
+    for word in [
+        "NO_WA_IDLE against baseline",
+        "cpu-migrations",
+        "decision audit of baseline",
+        "host:",
+    ] {
+        assert!(audited.contains(word), "{word}: {audited}");
+    }
+    let csv = stdout(&compare(
+        SMALL,
+        &["NO_WA_IDLE", "--runs", "2", "--format", "csv"],
+    ));
+    assert_eq!(csv.lines().count(), 1 + 2 * wakelab_sim::METRICS.len());
+}
+
+/// The report without what the host took.
+fn without_host(text: &str) -> Value {
+    let mut json: Value = serde_json::from_str(text).expect("the report is JSON");
+    assert!(json["host"].is_object());
+    json["host"] = Value::Null;
+    json
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_jobs() {
+    let with_jobs = |jobs| {
+        let more = [
+            "WAKEUP_BIAS_PREV_IDLE",
+            "NO_SIS_UTIL",
+            "--factorial",
+            "--runs",
+            "3",
+            "--format",
+            "json",
+            "--jobs",
+            jobs,
+        ];
+        without_host(&stdout(&compare(SMALL, &more))).to_string()
+    };
+    let one = with_jobs("1");
+    assert_eq!(one, with_jobs("2"));
+    assert_eq!(one, with_jobs("7"));
+}
+
+#[test]
+fn the_seed_decides_the_result() {
+    let with_seed = |seed| {
+        let more = [
+            "NO_SIS_UTIL",
+            "--runs",
+            "2",
+            "--format",
+            "json",
+            "--seed",
+            seed,
+        ];
+        without_host(&stdout(&compare(SMALL, &more)))["variants"].to_string()
+    };
+    assert_eq!(with_seed("5"), with_seed("5"));
+    assert_ne!(with_seed("5"), with_seed("6"));
+}
+
+#[test]
+fn a_band_gives_the_change_at_both_ends() {
+    let text = stdout(&compare(
+        SMALL,
+        &["NO_WA_IDLE", "--runs", "2", "--band", "--format", "json"],
+    ));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let comparison = &json["comparisons"][0];
+    assert_eq!(comparison["band_pct"]["nominal"], comparison["change_pct"]);
+    assert!(comparison["band_pct"]["low"].is_f64() && comparison["band_pct"]["high"].is_f64());
+}
+
+#[test]
+fn an_experiment_file_runs_and_its_output_is_written_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = folder.path().join("mine.toml");
+    let result = folder.path().join("result.json");
+    let text = format!(
+        "title = \"Mine\"\nsource = \"me\"\nmachine = \"smt2-8\"\nkernel = \"6.5\"\ngrouping = \"autogroup\"\n\
+         workload = \"{SMALL}\"\nvariants = [\"baseline\", \"NO_WA_IDLE\"]\nruns = 2\n\
+         [published.figures.baseline]\ntime_s = 1.0\n[published.figures.NO_WA_IDLE]\ntime_s = 1.5\n"
+    );
+    fs::write(&experiment, text).unwrap();
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let (experiment, result) = (path(&experiment), path(&result));
+    assert!(stdout(&["run", &experiment, "--format", "json", "--output", &result]).is_empty());
+    let json: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+    assert_eq!(
+        (&json["experiment"], &json["runs"]),
+        (&Value::from("mine"), &Value::from(2))
+    );
+    assert_eq!(json["comparisons"][0]["published_pct"], 50.0);
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        2,
+        "nothing else is left"
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = wakelab()
+        .args(["features", "--kernel", "6.5"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let mut stderr = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    assert_eq!(
+        (child.wait().unwrap().code(), stderr.as_str()),
+        (Some(0), "")
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_reports_what_is_complete_and_exits_with_130() {
+    let long = "hackbench -g 4 -f 20 --threads --pipe -l 1000000 -s 100";
+    let mut child = wakelab()
+        .args(compare(
+            long,
+            &["NO_WA_IDLE", "--jobs", "1", "--format", "json"],
+        ))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // Time to install the handler; a run of this length takes minutes.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let kill = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("kill is there");
+    assert!(kill.success());
+    let (mut out, mut err) = (String::new(), String::new());
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut out)
+        .unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut err)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{err}");
+    assert!(err.contains("interrupted: 0 of 5"), "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&json["runs"], &json["runs_asked"]),
+        (&Value::from(0), &Value::from(5))
+    );
+}

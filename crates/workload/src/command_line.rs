@@ -1,0 +1,66 @@
+//! What can be wrong with a benchmark's command line, and what its parsers share.
+
+/// Why a command line was not understood.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum WorkloadError {
+    /// Nothing there.
+    #[error("no workload given; expected a benchmark's command line such as 'hackbench -g 10'")]
+    Empty,
+    /// An unknown benchmark.
+    #[error("unknown benchmark '{0}'; known: hackbench")]
+    Benchmark(String),
+    /// An unknown option or stray word.
+    #[error("{benchmark}: unknown option '{word}'; {expected}")]
+    Option {
+        /// The benchmark.
+        benchmark: &'static str,
+        /// The word.
+        word: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// An option without its value.
+    #[error("{benchmark}: option '{option}' needs a number")]
+    MissingValue {
+        /// The benchmark.
+        benchmark: &'static str,
+        /// The option.
+        option: String,
+    },
+    /// A value that is no number.
+    #[error("{benchmark}: '{value}' for '{option}' is not a whole number")]
+    NotANumber {
+        /// The benchmark.
+        benchmark: &'static str,
+        /// The option.
+        option: String,
+        /// The value.
+        value: String,
+    },
+    /// A value out of range.
+    #[error("{benchmark}: {value} for '{option}' is out of range; expected {low} to {high}")]
+    Range {
+        /// The benchmark.
+        benchmark: &'static str,
+        /// The option.
+        option: String,
+        /// The value.
+        value: u64,
+        /// The smallest allowed.
+        low: u64,
+        /// The largest allowed.
+        high: u64,
+    },
+    /// Each number is fine, and together they are too much.
+    #[error("{benchmark}: {what} is {value}, more than the {limit} that can be simulated")]
+    TooMuch {
+        /// The benchmark.
+        benchmark: &'static str,
+        /// What there is too much of.
+        what: &'static str,
+        /// How much.
+        value: u128,
+        /// The limit.
+        limit: u128,
+    },
+}

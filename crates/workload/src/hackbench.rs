@@ -1,0 +1,232 @@
+//! hackbench (rt-tests 2.x): groups of senders and receivers over pipes or socket pairs.
+//!
+//! *Measures* wake-ups and the idle search under heavy task switching. *Does not measure* much
+//! else: with pipes it is dominated by the mutex that guards each pipe.
+//!
+//! A group has f receivers, each with a channel of its own, and f senders that write to all f
+//! channels of the group in order, one message each, `loops` times. Every task reports ready by a
+//! byte, then polls for the go; the clock runs from the go until all have ended.
+
+mod options;
+
+use crate::command_line::WorkloadError;
+use wakelab_sched::TaskId;
+use wakelab_sim::object::{Chan, ChanId};
+use wakelab_sim::rng::Rng;
+use wakelab_sim::{Op, Spawn, Workload};
+
+/// What the command line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hackbench {
+    /// `-g`: groups.
+    pub groups: u32,
+    /// `-f`: senders, and receivers, in a group.
+    pub fds: u32,
+    /// `-l`: loops of each sender.
+    pub loops: u64,
+    /// `-s`: bytes of a message.
+    pub datasize: u32,
+    /// `-p`: pipes instead of socket pairs.
+    pub pipe: bool,
+    /// `-T`: threads instead of processes.
+    pub threads: bool,
+    /// `-F`: the main thread under SCHED_FIFO. It sleeps through the measured part, so that the
+    /// model, which has the fair class only, runs it there.
+    pub fifo: bool,
+}
+
+impl Default for Hackbench {
+    fn default() -> Self {
+        Hackbench {
+            groups: 10,
+            fds: 20,
+            loops: 100,
+            datasize: 100,
+            pipe: false,
+            threads: false,
+            fifo: false,
+        }
+    }
+}
+
+impl Hackbench {
+    /// Reads the words after `hackbench`, as `getopt_long` does.
+    ///
+    /// # Errors
+    /// Unknown or valueless options, values out of range, more tasks than can be simulated.
+    pub fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Hackbench, WorkloadError> {
+        options::parse(words)
+    }
+
+    /// Tasks without the main one.
+    pub fn tasks(&self) -> u64 {
+        2 * u64::from(self.groups) * u64::from(self.fds)
+    }
+
+    /// Messages of a whole run.
+    pub fn messages(&self) -> u128 {
+        u128::from(self.groups) * u128::from(self.fds).pow(2) * u128::from(self.loops)
+    }
+
+    /// With the loops times a factor, at least one.
+    pub fn scaled(&self, factor: f64) -> Hackbench {
+        let loops = (self.loops as f64 * factor).round().clamp(1.0, options::MAX_LOOPS as f64);
+        Hackbench { loops: loops as u64, ..self.clone() }
+    }
+
+    /// The command line that says the same.
+    pub fn command_line(&self) -> String {
+        let mut line = format!(
+            "hackbench -g {} -f {} {} {}-l {} -s {}",
+            self.groups,
+            self.fds,
+            if self.threads { "--threads" } else { "--process" },
+            if self.pipe { "--pipe " } else { "" },
+            self.loops,
+            self.datasize
+        );
+        if self.fifo {
+            line.push_str(" --fifo");
+        }
+        line
+    }
+}
+
+/// The pipe by which tasks report ready.
+const READY: ChanId = ChanId(0);
+/// The pipe by which the go is given.
+const WAKE: ChanId = ChanId(1);
+const FIRST_CHANNEL: u32 = 2;
+
+/// What one task does next.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    MainForks { next: u32 },
+    MainCounts { left: u32 },
+    MainGoes,
+    MainJoins,
+    Report { base: u32, sender: bool },
+    AwaitGo { base: u32, sender: bool },
+    Send { base: u32, at: u32, loops: u64 },
+    Receive { channel: u32, left: u64 },
+    End,
+}
+
+/// A run of hackbench.
+#[derive(Clone, Debug)]
+pub struct Run {
+    groups: u32,
+    fds: u32,
+    loops: u64,
+    datasize: u32,
+    pipe: bool,
+    threads: bool,
+    states: Vec<State>,
+}
+
+impl Run {
+    /// A run from its start.
+    pub fn new(hackbench: &Hackbench) -> Run {
+        Run {
+            groups: hackbench.groups,
+            fds: hackbench.fds,
+            loops: hackbench.loops,
+            datasize: hackbench.datasize,
+            pipe: hackbench.pipe,
+            threads: hackbench.threads,
+            states: Vec::with_capacity(hackbench.tasks() as usize + 1),
+        }
+    }
+
+    fn workers(&self) -> u32 {
+        2 * self.fds * self.groups
+    }
+
+    /// What a worker begins with: in each group the receivers come first.
+    fn worker(&self, number: u32) -> State {
+        let (group, member) = (number / (2 * self.fds), number % (2 * self.fds));
+        let base = FIRST_CHANNEL + group * self.fds;
+        if member < self.fds {
+            State::Report { base: base + member, sender: false }
+        } else {
+            State::Report { base, sender: true }
+        }
+    }
+
+    fn after_go(&self, base: u32, sender: bool) -> State {
+        if sender {
+            State::Send { base, at: 0, loops: self.loops }
+        } else {
+            State::Receive { channel: base, left: u64::from(self.fds) * self.loops }
+        }
+    }
+
+    fn main_op(&mut self, state: State) -> (Op, State) {
+        match state {
+            State::MainForks { next } if next < self.workers() => (
+                Op::Fork(Spawn { role: next + 1, thread: self.threads }),
+                State::MainForks { next: next + 1 },
+            ),
+            State::MainForks { .. } => self.main_op(State::MainCounts { left: self.workers() }),
+            State::MainCounts { left: 0 } => (Op::Start, State::MainGoes),
+            State::MainCounts { left } => (Op::Read(READY, 1), State::MainCounts { left: left - 1 }),
+            State::MainGoes => (Op::Write(WAKE, 1), State::MainJoins),
+            _ => (Op::Join, State::End),
+        }
+    }
+}
+
+impl Workload for Run {
+    fn channels(&self) -> Vec<Chan> {
+        let one = || if self.pipe { Chan::pipe() } else { Chan::socket() };
+        (0..FIRST_CHANNEL + self.groups * self.fds).map(|_| one()).collect()
+    }
+
+    fn max_tasks(&self) -> usize {
+        self.workers() as usize + 1
+    }
+
+    fn spawned(&mut self, role: u32, task: TaskId) {
+        debug_assert_eq!(task.index(), self.states.len(), "tasks are made one after the other");
+        let state = match role.checked_sub(1) {
+            None => State::MainForks { next: 0 },
+            Some(number) => self.worker(number),
+        };
+        self.states.push(state);
+    }
+
+    #[inline(always)]
+    fn next_op(&mut self, task: TaskId, _rng: &mut Rng) -> Op {
+        let fds = self.fds;
+        let datasize = self.datasize;
+        match &mut self.states[task.index()] {
+            State::Send { base, at, loops } if *loops > 0 => {
+                let channel = ChanId(*base + *at);
+                *at += 1;
+                if *at == fds {
+                    *at = 0;
+                    *loops -= 1;
+                }
+                Op::Write(channel, datasize)
+            }
+            State::Receive { channel, left } if *left > 0 => {
+                *left -= 1;
+                Op::Read(ChanId(*channel), datasize)
+            }
+            State::Send { .. } | State::Receive { .. } | State::End => Op::Exit,
+            &mut State::Report { base, sender } => {
+                self.states[task.index()] = State::AwaitGo { base, sender };
+                Op::Write(READY, 1)
+            }
+            &mut State::AwaitGo { base, sender } => {
+                self.states[task.index()] = self.after_go(base, sender);
+                Op::Poll(WAKE)
+            }
+            &mut state => {
+                let (op, next) = self.main_op(state);
+                self.states[task.index()] = next;
+                op
+            }
+        }
+    }
+}
