@@ -109,7 +109,7 @@ impl Figure {
 macro_rules! costs {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// The costs of a machine. The unit ends each name: `_ns` nanoseconds, `_ns_per_kib`
-        /// nanoseconds a KiB, `_kib` KiB.
+        /// nanoseconds a KiB.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         pub struct Costs {
             $($(#[$doc])* pub $name: Figure,)*
@@ -209,8 +209,6 @@ costs! {
     refill_package_ns_per_kib,
     /// Refill of a task's working set after a move to another package.
     refill_remote_ns_per_kib,
-    /// How much of a task's memory is warm in its private caches.
-    working_set_kib,
 }
 
 impl Costs {

@@ -66,7 +66,9 @@ pub struct Balance {
     /// Ticks a second.
     pub(crate) hz: u64,
     /// `INITIAL_JIFFIES`.
-    pub(crate) first_jiffy: u64,
+    first_jiffy: u64,
+    /// The jiffy last asked for and when it began: most calls come within one, and dividing is slow.
+    jiffy: (u64, Ns),
     /// How long the softirq under way has taken so far.
     pub(crate) elapsed: Ns,
     /// Until when some CPU balances a domain with SD_SERIALIZE.
@@ -91,6 +93,7 @@ impl Balance {
             max_interval: (hz * ncpu as u64 / 10).max(1),
             hz,
             first_jiffy: (1 << 32) - 300 * hz,
+            jiffy: ((1 << 32) - 300 * hz, Ns::ZERO),
             elapsed: Ns::ZERO,
             serialized_until: Ns::ZERO,
             dice: 0,
@@ -107,8 +110,16 @@ impl Balance {
 impl crate::Sched {
     /// `jiffies` at this time; as [`Sched::jiffies`](crate::Sched::jiffies), for all CPUs at once.
     #[inline(always)]
-    pub(crate) fn jiffies_at(&self, now: Ns) -> u64 {
-        self.lb.first_jiffy + now.0 / self.tun.tick.0.max(1)
+    pub(crate) fn jiffies_at(&mut self, now: Ns) -> u64 {
+        let tick = self.tun.tick.0.max(1);
+        let (jiffy, start) = self.lb.jiffy;
+        // A time before the start wraps and is far.
+        if now.0.wrapping_sub(start.0) < tick {
+            return jiffy;
+        }
+        let ticks = now.0 / tick;
+        self.lb.jiffy = (self.lb.first_jiffy + ticks, Ns(ticks * tick));
+        self.lb.jiffy.0
     }
 
     /// `is_core_idle()`: the CPU's SMT siblings are idle. Says nothing of the CPU itself.

@@ -25,13 +25,13 @@ fn files(kind: &str) -> Vec<PathBuf> {
         return vec![data.join(format!("{kind}.jsonl.gz"))];
     };
     let entries = std::fs::read_dir(dir).expect("the directory can be read");
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry can be read").path())
+        .collect();
     let prefix = format!("{kind}__");
     files.retain(|path| {
         path.file_name()
-            .unwrap()
-            .to_string_lossy()
-            .starts_with(&prefix)
+            .is_some_and(|name| name.to_string_lossy().starts_with(&prefix))
     });
     files.sort();
     files
@@ -49,7 +49,8 @@ fn check_where(kind: &str, mut agrees: impl FnMut(&Value, &Value) -> Option<bool
         let mut header = Value::Null;
         let file = File::open(&path).expect("the recording can be read");
         for line in BufReader::new(GzDecoder::new(file)).lines() {
-            let record: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            let line = line.expect("the recording can be read");
+            let record: Value = serde_json::from_str(&line).expect("a record is JSON");
             if record["k"] == "hdr" {
                 header = record;
                 continue;

@@ -1,5 +1,7 @@
 //! Load balancing from the kernel's documented rules, on the state that the simulator runs.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_machine::topology::Machine;

@@ -1,5 +1,7 @@
 //! Balancing at random: no task is lost or doubled, none runs where it may not, counts add up.
 
+#![allow(clippy::unwrap_used)]
+
 use proptest::prelude::*;
 use std::sync::Arc;
 use wakelab_machine::domains::{DomainRules, SchedTopology};

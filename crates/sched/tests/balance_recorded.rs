@@ -2,6 +2,8 @@
 //! from a real 6.12: a sample lies in `data/balance`; the directory that the environment variable
 //! `WAKELAB_RECORDINGS` names, if set, is read whole besides (files `KIND__RUN.jsonl.gz`).
 
+#![allow(clippy::unwrap_used)]
+
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};

@@ -127,7 +127,8 @@ impl<W: Workload> Engine<W> {
         let ncpu = machine.ncpu();
         let mut tun = Tunables::for_machine(ncpu, machine.hz);
         tun.almost_idle_load = config.features.almost_idle_load;
-        tun.scan_cost = Ns(Prices::of(machine).scan_cpu);
+        let prices = Prices::of(machine, work.working_set_kib());
+        tun.scan_cost = Ns(prices.scan_cpu);
         let rules = Rules::of(config.release);
         let topology = Arc::clone(&config.topology);
         let mut sched = Sched::new(topology, rules, config.features.features, tun);
@@ -135,7 +136,7 @@ impl<W: Workload> Engine<W> {
         let tick_ns = tun.tick.0;
         let mut engine = Engine {
             lines: Lines::new(ncpu, sched.llc.len(), sched.tgs.len()),
-            prices: Prices::of(machine),
+            prices,
             queue: EventQueue::new(ncpu + 1),
             cpus: vec![Cpu::new(NEVER); ncpu],
             tasks: Vec::with_capacity(work.max_tasks()),
@@ -235,6 +236,7 @@ impl<W: Workload> Engine<W> {
             Phase::Compute => self.compute_done(cpu),
             Phase::Block => self.block_done(cpu),
             Phase::Exit => self.exit_done(cpu),
+            Phase::NewIdle => self.newidle_done(cpu),
             Phase::Idle | Phase::Spin => unreachable!("these phases wait for others"),
         }
     }

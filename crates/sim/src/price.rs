@@ -57,11 +57,12 @@ struct Place {
 const NO_CLUSTER: u16 = u16::MAX;
 
 impl Prices {
-    /// The prices of a machine at the nominal values of its costs.
-    pub fn of(machine: &Machine) -> Prices {
+    /// The prices of a machine at the nominal values of its costs, for tasks that keep so much
+    /// memory warm.
+    pub fn of(machine: &Machine, working_set_kib: u64) -> Prices {
         let costs = &machine.costs;
         let ns = |figure: &wakelab_machine::costs::Figure| figure.value.round().max(0.0) as u64;
-        let kib = costs.working_set_kib.value;
+        let kib = working_set_kib as f64;
         let refill = |figure: &wakelab_machine::costs::Figure| (figure.value * kib).round() as u64;
         let (llc, package, remote) = (
             refill(&costs.refill_llc_ns_per_kib),

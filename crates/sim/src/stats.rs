@@ -75,6 +75,11 @@ impl Stats {
         row.scanned += u64::from(search.scanned);
     }
 
+    /// A wake-up left its task on the CPU that it was still on.
+    pub fn on_cpu(&mut self) {
+        self.audit[Reason::OnCpu as usize].decisions += 1;
+    }
+
     /// A woken task runs.
     #[inline(always)]
     pub fn ran(&mut self, reason: Reason, latency: u64, placed_idle: bool, moved: bool) {

@@ -47,6 +47,10 @@ pub trait Workload {
     /// An upper bound of the number of tasks, for tables.
     fn max_tasks(&self) -> usize;
 
+    /// How much of a task's memory is warm in its CPU's private caches, KiB: what it must fetch
+    /// again after it moved.
+    fn working_set_kib(&self) -> u64;
+
     /// A task was made for this role.
     fn spawned(&mut self, role: u32, task: TaskId);
 

@@ -186,6 +186,12 @@ impl Workload for Run {
         self.workers() as usize + 1
     }
 
+    /// Two pages of kernel stack, `task_struct` and its entity (about a page), a page of user stack
+    /// and the message.
+    fn working_set_kib(&self) -> u64 {
+        16 + u64::from(self.datasize) / 1024
+    }
+
     fn spawned(&mut self, role: u32, task: TaskId) {
         debug_assert_eq!(task.index(), self.states.len(), "tasks are made one after the other");
         let state = match role.checked_sub(1) {

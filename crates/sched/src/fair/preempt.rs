@@ -114,9 +114,10 @@ impl Sched {
         }
     }
 
-    /// `check_preempt_tick`: the slice is used up, or the leftmost entity is a whole slice behind.
+    /// `check_preempt_tick`: the slice, at most the latency, is used up, or the leftmost entity is a
+    /// whole slice behind.
     fn check_preempt_tick(&mut self, cpu: CpuId, cfs_id: CfsId, curr: SeId) {
-        let slice = self.sched_slice(cfs_id, curr);
+        let slice = self.sched_slice(cfs_id, curr).min(self.tun.latency.0);
         let se = &self.se[curr.index()];
         let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
         if ran > slice {

@@ -61,11 +61,13 @@ pub enum Reason {
     OnlyCpu,
     /// The choice was not allowed: some CPU that is (`select_fallback_rq`).
     AffinityFallback,
+    /// No choice: the task had not left its CPU yet (WF_ON_CPU, `ttwu_queue_wakelist`).
+    OnCpu,
 }
 
 impl Reason {
     /// All of them, in the order of the audit's rows.
-    pub const ALL: [Reason; 27] = [
+    pub const ALL: [Reason; 28] = [
         Reason::TargetIdle,
         Reason::TargetAlmostIdle,
         Reason::TargetFits,
@@ -93,6 +95,7 @@ impl Reason {
         Reason::NoDomain,
         Reason::OnlyCpu,
         Reason::AffinityFallback,
+        Reason::OnCpu,
     ];
 
     /// For people.
@@ -125,6 +128,7 @@ impl Reason {
             Reason::NoDomain => "no domain",
             Reason::OnlyCpu => "only CPU",
             Reason::AffinityFallback => "affinity",
+            Reason::OnCpu => "still on its CPU",
         }
     }
 }

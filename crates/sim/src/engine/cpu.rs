@@ -2,7 +2,6 @@
 
 use crate::price::FULL_SPEED;
 use crate::queue::NEVER;
-use wakelab_sched::TaskId;
 
 /// What `op_at` of a CPU means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +18,9 @@ pub(super) enum Phase {
     Spin,
     /// The running task goes to sleep, unless it was woken meanwhile.
     Block,
+    /// The task that ran has gone, and the CPU looks for another to pull (`newidle_balance`). It is
+    /// not idle yet for others, and takes no interrupt until the pass is over.
+    NewIdle,
     /// The running task ends.
     Exit,
 }
@@ -55,8 +57,8 @@ pub(super) struct Cpu {
     pub idle_avg: u64,
     /// Time in tasks, ns.
     pub busy: u64,
-    /// The task whose caches are warm.
-    pub last_task: TaskId,
+    /// When each domain of the newly-idle balance under way is done with, ns.
+    pub newidle_steps: Vec<u64>,
 }
 
 impl Cpu {
@@ -77,7 +79,7 @@ impl Cpu {
             since: 0,
             idle_avg: 0,
             busy: 0,
-            last_task: TaskId::NONE,
+            newidle_steps: Vec::new(),
         }
     }
 

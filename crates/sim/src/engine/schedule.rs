@@ -62,18 +62,33 @@ impl<W: Workload> Engine<W> {
         self.lead = 0;
     }
 
-    /// Picks the next task and switches to it. What was noted in `touch` and `lead` so far is paid
-    /// here.
+    /// Picks the next task and switches to it, after a look at other CPUs if there is none here.
+    /// What was noted in `touch` and `lead` so far is paid on the way.
     fn switch(&mut self, cpu: CpuId, prev: TaskId) {
         if self.cpus[cpu.index()].stop_pending {
             self.run_stopper(cpu);
         }
-        let mut cost = self.lead;
         if self.sched.rq(cpu).nr_running == 0 {
-            cost += self.pay(cpu, cost);
-            cost += self.newidle(cpu, cost);
+            let lead = self.lead + self.pay(cpu, self.lead);
+            let cost = self.newidle(cpu, lead);
+            if cost > 0 {
+                return self.set_phase(cpu, Phase::NewIdle, self.now + lead + cost);
+            }
+            self.lead = lead;
             self.sched.touch.clear();
         }
+        self.switch_to_next(cpu, prev);
+    }
+
+    /// A newly-idle balance is over.
+    pub(super) fn newidle_done(&mut self, cpu: CpuId) {
+        let prev = self.sched.rq(cpu).curr;
+        self.begin_schedule(cpu);
+        self.switch_to_next(cpu, prev);
+    }
+
+    fn switch_to_next(&mut self, cpu: CpuId, prev: TaskId) {
+        let mut cost = self.lead;
         let next = self.sched.switch_task(cpu);
         cost += self.pay(cpu, cost);
         if next.is_none() {
@@ -181,6 +196,9 @@ impl<W: Workload> Engine<W> {
 
     /// An interrupt from another CPU, or the end of an idle state.
     pub(super) fn irq(&mut self, cpu: CpuId) {
+        if self.cpus[cpu.index()].phase == Phase::NewIdle {
+            return self.defer_irq(cpu);
+        }
         let slot = &mut self.cpus[cpu.index()];
         slot.irq_at = NEVER;
         let kicked = std::mem::take(&mut slot.kicked);
@@ -197,6 +215,17 @@ impl<W: Workload> Engine<W> {
         }
         self.delay(cpu, cost + self.prices.ipi_receive);
         self.resched_now(cpu);
+    }
+
+    /// Interrupts are off in a newly-idle balance; it ends with the domain that it is at.
+    fn defer_irq(&mut self, cpu: CpuId) {
+        let now = self.now;
+        let slot = &mut self.cpus[cpu.index()];
+        if let Some(&end) = slot.newidle_steps.iter().find(|&&end| end >= now) {
+            slot.op_at = slot.op_at.min(end);
+        }
+        slot.irq_at = slot.op_at + 1;
+        self.arm(cpu);
     }
 
     /// An interrupt took time from what runs.

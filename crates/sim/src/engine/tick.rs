@@ -63,9 +63,19 @@ impl<W: Workload> Engine<W> {
 
     /// `newidle_balance`, `lead` ns after the event. Returns what it took, ns.
     pub(super) fn newidle(&mut self, cpu: CpuId, lead: u64) -> u64 {
-        self.balancing(cpu, lead, |sched, now, price| {
-            sched.newidle_balance(cpu, now, price);
-        })
+        let mut steps = std::mem::take(&mut self.cpus[cpu.index()].newidle_steps);
+        steps.clear();
+        let mut end = self.now + lead;
+        let cost = self.balancing(cpu, lead, |sched, now, price| {
+            sched.newidle_balance(cpu, now, |touch: &mut Touches| {
+                let spent = price(touch);
+                end += spent;
+                steps.push(end);
+                spent
+            });
+        });
+        self.cpus[cpu.index()].newidle_steps = steps;
+        cost
     }
 
     /// What the idle loop does of balancing before it sleeps. Returns what it took, ns.

@@ -7,7 +7,7 @@ use crate::work::{Spawn, Workload};
 use std::cmp::Reverse;
 use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::fair::TaskSpec;
-use wakelab_sched::placement::wf;
+use wakelab_sched::placement::{Reason, wf};
 use wakelab_sched::{Line, TaskId};
 
 /// Lines of the woken task that its waker takes over: `pi_lock` with the state, and the entity's
@@ -29,9 +29,12 @@ impl<W: Workload> Engine<W> {
             task.woken = true;
             return self.prices.wakeup / 4;
         }
+        let prev = self.sched.tasks[p.index()].cpu;
+        if self.sched.tasks[p.index()].on_cpu {
+            return self.wake_on_cpu(cpu, p, prev, lead);
+        }
         self.stats.wakeups += 1;
         let waker = self.sched.rq(cpu).curr;
-        let prev = self.sched.tasks[p.index()].cpu;
         let memory = TASK_LINES * self.prices.transfer(prev, cpu);
         self.sched.touch.clear();
         let target = self.place(p, prev, cpu, waker, wf::TTWU | wake_flags);
@@ -58,6 +61,24 @@ impl<W: Workload> Engine<W> {
             cost += self.notify_resched(cpu, target, now + cost);
         }
         cost
+    }
+
+    /// Wakes a task that has gone to sleep while its CPU has not switched away from it yet (it looks
+    /// for other work): the task is left to that CPU, without a placement (WF_ON_CPU).
+    fn wake_on_cpu(&mut self, cpu: CpuId, p: TaskId, prev: CpuId, lead: u64) -> u64 {
+        self.stats.wakeups += 1;
+        let task = &mut self.tasks[p.index()];
+        task.waking = true;
+        task.woken_at = self.now;
+        task.queued_at = self.now;
+        task.placed = prev;
+        task.placed_idle = false;
+        task.reason = Reason::OnCpu;
+        self.stats.on_cpu();
+        self.sched.touch.clear();
+        self.queue_remote(cpu, p, prev);
+        let cost = self.prices.wakeup / 2 + self.pay(cpu, lead);
+        cost + self.notify_queued(cpu, prev, self.now + lead + cost)
     }
 
     /// `select_task_rq`, with its entry in the audit.
