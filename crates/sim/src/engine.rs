@@ -16,7 +16,7 @@ use crate::object::Chan;
 use crate::outcome::{HostCost, Outcome};
 use crate::price::Prices;
 use crate::queue::{EventQueue, NEVER};
-use crate::rng::mix;
+use crate::rng::{Rng, mix};
 use crate::stats::Stats;
 use crate::work::Workload;
 use cpu::{Cpu, Phase};
@@ -46,6 +46,17 @@ pub enum Grouping {
     },
 }
 
+/// Where the tasks are when the measured part begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Where making them left them: packed, since each has gone to sleep before the next is made.
+    /// Balancing takes seconds to spread them over a big machine.
+    Forked,
+    /// Spread evenly over the CPUs that they may use, by chance from the seed: where balancing gets
+    /// them within the first seconds. For runs that are too short to wait for it.
+    Spread,
+}
+
 /// What a run simulates, apart from the workload.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
@@ -59,6 +70,8 @@ pub struct RunConfig {
     pub features: FeatureSet,
     /// Groups.
     pub grouping: Grouping,
+    /// Where tasks are when the measured part begins.
+    pub start: Start,
     /// Seed of all random numbers.
     pub seed: u64,
 }
@@ -97,6 +110,7 @@ pub struct Engine<W> {
     timer_seq: u64,
     siblings: Vec<Vec<CpuId>>,
     now: u64,
+    start: Start,
     seed: u64,
     tick_ns: u64,
     /// Kernel work before `schedule`, to be paid with the switch, ns.
@@ -116,6 +130,9 @@ pub struct Engine<W> {
 /// When the workload starts: a machine that has been up and idle for a while, so that no time stamp
 /// is 0, which the kernel takes for "none".
 const BOOTED_NS: u64 = 1_000_000_000;
+
+/// The random stream that spreads tasks; those of tasks are their numbers.
+const SPREAD_STREAM: u64 = 1 << 40;
 
 /// How many events pass between two looks at whether to stop.
 const CANCEL_INTERVAL: u64 = 1 << 16;
@@ -146,6 +163,7 @@ impl<W: Workload> Engine<W> {
             timer_seq: 0,
             siblings: siblings(machine),
             now: BOOTED_NS + mix(config.seed) % tick_ns,
+            start: config.start,
             seed: config.seed,
             tick_ns,
             lead: 0,
@@ -245,8 +263,34 @@ impl<W: Workload> Engine<W> {
         self.run_task(cpu, 0);
     }
 
+    /// Moves the tasks that sleep to CPUs in a random order, each CPU in turn.
+    fn spread(&mut self) {
+        let mut cpus: Vec<usize> = (0..self.cpus.len()).collect();
+        let mut rng = Rng::stream(self.seed, SPREAD_STREAM);
+        for last in (1..cpus.len()).rev() {
+            cpus.swap(last, rng.below(last as u64 + 1) as usize);
+        }
+        let mut turn = cpus.iter().cycle();
+        for index in 0..self.tasks.len() {
+            let p = TaskId::from_index(index);
+            let task = &self.sched.tasks[index];
+            if task.on_rq || task.on_cpu || self.tasks[index].waking || task.exiting {
+                continue;
+            }
+            let allowed = task.cpus;
+            let next = turn.by_ref().take(self.cpus.len()).find(|&&cpu| allowed.contains(CpuId::from_index(cpu)));
+            if let Some(&cpu) = next {
+                self.sched.set_task_cpu(p, CpuId::from_index(cpu));
+                self.tasks[index].warm_cpu = CpuId::from_index(cpu);
+            }
+        }
+    }
+
     /// The measured part begins: counters start from nothing.
     fn start_measuring(&mut self) {
+        if self.start == Start::Spread {
+            self.spread();
+        }
         self.switches_before += self.stats.switches;
         self.stats = Stats::default();
         self.lines.reset_counters();

@@ -12,6 +12,6 @@ pub mod rng;
 pub mod stats;
 pub mod work;
 
-pub use engine::{Engine, Grouping, RunConfig, RunError};
+pub use engine::{Engine, Grouping, RunConfig, RunError, Start};
 pub use outcome::{AuditRow, HostCost, LineRow, METRICS, Metric, Outcome};
 pub use work::{Op, Spawn, Workload};

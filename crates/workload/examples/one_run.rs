@@ -8,7 +8,7 @@ use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_machine::topology::Machine;
 use wakelab_sched::Release;
 use wakelab_sched::features::FeatureSet;
-use wakelab_workload::{Grouping, RunConfig, Workload, run};
+use wakelab_workload::{Grouping, RunConfig, Start, Workload, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         release: Release::V6_5,
         features,
         grouping: if root { Grouping::Root } else { Grouping::Autogroup },
+        start: Start::Spread,
         seed,
     };
     let start = Instant::now();

@@ -5,7 +5,7 @@ pub mod hackbench;
 
 pub use command_line::WorkloadError;
 use hackbench::Hackbench;
-pub use wakelab_sim::{Grouping, RunConfig, RunError};
+pub use wakelab_sim::{Grouping, RunConfig, RunError, Start};
 use wakelab_sim::{Engine, Outcome};
 
 /// A workload, as its command line says.
