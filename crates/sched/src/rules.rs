@@ -25,7 +25,9 @@ impl Release {
 
     /// The release with this name.
     pub fn from_name(name: &str) -> Option<Release> {
-        Release::ALL.into_iter().find(|release| release.name() == name)
+        Release::ALL
+            .into_iter()
+            .find(|release| release.name() == name)
     }
 }
 
@@ -62,7 +64,10 @@ impl Rules {
             smt_balance: later,
             detach_first_movable: !later,
             misfit_not_failed: later,
-            tg_load_avg_ratelimit: later, util_est_single: later, init_util_scaled_down: later }
+            tg_load_avg_ratelimit: later,
+            util_est_single: later,
+            init_util_scaled_down: later,
+        }
     }
 }
 

@@ -17,8 +17,8 @@ use crate::placement::Ranks;
 use crate::rules::{Rules, Tunables};
 use crate::touch::Touches;
 use std::sync::Arc;
-use wakelab_machine::domains::SchedTopology;
 use wakelab_machine::CpuId;
+use wakelab_machine::domains::SchedTopology;
 
 /// The whole scheduler.
 ///
@@ -99,6 +99,10 @@ impl Sched {
     #[inline(always)]
     pub fn group_se(&self, tg: TgId, cpu: CpuId) -> SeId {
         let first = self.tgs[tg.index()].first_se;
-        if first.is_none() { SeId::NONE } else { SeId(first.0 + u32::from(cpu.0)) }
+        if first.is_none() {
+            SeId::NONE
+        } else {
+            SeId(first.0 + u32::from(cpu.0))
+        }
     }
 }

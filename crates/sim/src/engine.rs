@@ -80,7 +80,9 @@ pub struct RunConfig {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RunError {
     /// All tasks sleep, and nothing will ever wake one.
-    #[error("the workload can never end: at {at} all {tasks} tasks left sleep and no timer is armed; task {task} waits {what}")]
+    #[error(
+        "the workload can never end: at {at} all {tasks} tasks left sleep and no timer is armed; task {task} waits {what}"
+    )]
     Stuck {
         /// When.
         at: Ns,
@@ -278,7 +280,10 @@ impl<W: Workload> Engine<W> {
                 continue;
             }
             let allowed = task.cpus;
-            let next = turn.by_ref().take(self.cpus.len()).find(|&&cpu| allowed.contains(CpuId::from_index(cpu)));
+            let next = turn
+                .by_ref()
+                .take(self.cpus.len())
+                .find(|&&cpu| allowed.contains(CpuId::from_index(cpu)));
             if let Some(&cpu) = next {
                 self.sched.set_task_cpu(p, CpuId::from_index(cpu));
                 self.tasks[index].warm_cpu = CpuId::from_index(cpu);
@@ -308,7 +313,11 @@ impl<W: Workload> Engine<W> {
     fn pulled(&self) -> [u64; 3] {
         let stats = &self.sched.lb.stats;
         let periodic = stats.pulled(CpuIdle::Idle) + stats.pulled(CpuIdle::NotIdle);
-        [stats.pulled(CpuIdle::NewlyIdle), periodic, stats.active_pushed]
+        [
+            stats.pulled(CpuIdle::NewlyIdle),
+            periodic,
+            stats.active_pushed,
+        ]
     }
 
     fn outcome(mut self) -> Outcome {
@@ -338,7 +347,11 @@ impl<W: Workload> Engine<W> {
     }
 
     fn stuck(&self) -> RunError {
-        let asleep = self.tasks.iter().enumerate().find(|(_, t)| t.waits != Waits::Nothing);
+        let asleep = self
+            .tasks
+            .iter()
+            .enumerate()
+            .find(|(_, t)| t.waits != Waits::Nothing);
         let (task, what) = asleep.map_or((0, "for a CPU".to_owned()), |(number, task)| {
             let what = match task.waits {
                 Waits::ToRead(chan) => format!("to read from channel {}", chan.0),
@@ -350,7 +363,12 @@ impl<W: Workload> Engine<W> {
             };
             (number as u32, what)
         });
-        RunError::Stuck { at: Ns(self.now), tasks: self.live, task, what }
+        RunError::Stuck {
+            at: Ns(self.now),
+            tasks: self.live,
+            task,
+            what,
+        }
     }
 }
 
@@ -364,7 +382,9 @@ fn add_group(sched: &mut Sched, grouping: Grouping) -> TgId {
 
 fn siblings(machine: &Machine) -> Vec<Vec<CpuId>> {
     let of = |cpu: CpuId| machine.siblings(cpu).iter().filter(|&s| s != cpu).collect();
-    (0..machine.ncpu()).map(|index| of(CpuId::from_index(index))).collect()
+    (0..machine.ncpu())
+        .map(|index| of(CpuId::from_index(index)))
+        .collect()
 }
 
 /// Kinds of shared lines, for reports.

@@ -14,7 +14,12 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { buckets: Box::new([0; BUCKETS]), count: 0, sum: 0, max: 0 }
+        Histogram {
+            buckets: Box::new([0; BUCKETS]),
+            count: 0,
+            sum: 0,
+            max: 0,
+        }
     }
 }
 
@@ -87,7 +92,11 @@ mod tests {
         (1..=100_000u64).for_each(|n| h.record(n));
         for p in [1.0, 50.0, 95.0, 99.9] {
             let exact = p * 1000.0;
-            assert!((h.percentile(p) / exact - 1.0).abs() < 0.063, "{p}: {}", h.percentile(p));
+            assert!(
+                (h.percentile(p) / exact - 1.0).abs() < 0.063,
+                "{p}: {}",
+                h.percentile(p)
+            );
         }
         assert_eq!((h.count(), h.max()), (100_000, 100_000));
     }

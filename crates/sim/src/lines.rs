@@ -63,14 +63,25 @@ pub struct Lines {
 const KINDS: usize = 7;
 
 /// Names of the kinds of lines, in the order of [`Lines::waited`].
-pub const LINE_KINDS: [&str; KINDS] =
-    ["rq", "wake_list", "removed", "llc_shared", "tg_load_avg", "nohz_mask", "rd_overload"];
+pub const LINE_KINDS: [&str; KINDS] = [
+    "rq",
+    "wake_list",
+    "removed",
+    "llc_shared",
+    "tg_load_avg",
+    "nohz_mask",
+    "rd_overload",
+];
 
 impl Lines {
     /// The lines of a machine with so many CPUs and LLCs and of so many task groups.
     pub fn new(ncpu: usize, nllc: usize, ngroups: usize) -> Lines {
         let count = 3 * ncpu + nllc + ngroups + 2;
-        let state = State { free_at: 0, owner: CpuId(0), version: 0 };
+        let state = State {
+            free_at: 0,
+            owner: CpuId(0),
+            version: 0,
+        };
         Lines {
             states: vec![state; count],
             seen: vec![0; count * nllc],
@@ -217,7 +228,10 @@ mod tests {
         let (prices, mut lines) = setup();
         lines.write(LOAD_AVG, CpuId(0), 0, 0, &prices);
         assert!(lines.read(LOAD_AVG, CpuId(100), 10_000, 0, &prices).total() > 0);
-        assert_eq!(lines.read(LOAD_AVG, CpuId(101), 20_000, 0, &prices).total(), 0);
+        assert_eq!(
+            lines.read(LOAD_AVG, CpuId(101), 20_000, 0, &prices).total(),
+            0
+        );
         lines.write(LOAD_AVG, CpuId(0), 30_000, 0, &prices);
         assert!(lines.read(LOAD_AVG, CpuId(101), 40_000, 0, &prices).total() > 0);
     }
@@ -229,7 +243,10 @@ mod tests {
             .map(|n| lines.write(LOAD_AVG, CpuId(n * 8), 5000, 0, &prices).wait)
             .collect();
         assert!(waits.windows(2).all(|w| w[0] <= w[1]) && waits[19] > waits[1]);
-        assert_eq!(lines.write(LOAD_AVG, CpuId(3), 1_000_000, 0, &prices).wait, 0);
+        assert_eq!(
+            lines.write(LOAD_AVG, CpuId(3), 1_000_000, 0, &prices).wait,
+            0
+        );
     }
 
     #[test]
@@ -239,6 +256,9 @@ mod tests {
         lines.write(LOAD_AVG, CpuId(100), 1000, late, &prices);
         assert_eq!(lines.write(LOAD_AVG, CpuId(8), 1000, late, &prices).wait, 0);
         let wait = lines.write(LOAD_AVG, CpuId(16), 1000, 0, &prices).wait;
-        assert!(wait > 0 && wait < 1000, "only the two transfers before it, not {wait}");
+        assert!(
+            wait > 0 && wait < 1000,
+            "only the two transfers before it, not {wait}"
+        );
     }
 }

@@ -74,14 +74,29 @@ pub struct Outcome {
 /// Every metric of a run in the order of tables, with what it means.
 pub const METRICS: &[(&str, &str)] = &[
     ("time_s", "time from the go to the end of the last task, s"),
-    ("task_clock_s", "CPU time of all tasks and of the kernel on their behalf, s"),
+    (
+        "task_clock_s",
+        "CPU time of all tasks and of the kernel on their behalf, s",
+    ),
     ("cpus_utilized", "task-clock over time"),
     ("context_switches", "context switches"),
-    ("context_switches_k_per_cpu_s", "context switches, thousands per second of task-clock"),
+    (
+        "context_switches_k_per_cpu_s",
+        "context switches, thousands per second of task-clock",
+    ),
     ("cpu_migrations", "tasks that changed CPU"),
-    ("cpu_migrations_k_per_cpu_s", "migrations, thousands per second of task-clock"),
-    ("stalled_backend_pct", "share of busy time spent waiting for cache lines, %"),
-    ("wakeup_latency_p50_us", "median time from wake-up to running, us"),
+    (
+        "cpu_migrations_k_per_cpu_s",
+        "migrations, thousands per second of task-clock",
+    ),
+    (
+        "stalled_backend_pct",
+        "share of busy time spent waiting for cache lines, %",
+    ),
+    (
+        "wakeup_latency_p50_us",
+        "median time from wake-up to running, us",
+    ),
     ("wakeup_latency_p95_us", "95th percentile of it, us"),
     ("wakeup_latency_p99_us", "99th percentile of it, us"),
     ("wakeup_latency_max_us", "longest, us"),
@@ -89,11 +104,17 @@ pub const METRICS: &[(&str, &str)] = &[
     ("idle_s", "idle time of all CPUs, s"),
     ("wakeups", "wake-ups"),
     ("searches", "calls of select_idle_sibling"),
-    ("search_fast_path_pct", "of these, decided without looking through an LLC, %"),
+    (
+        "search_fast_path_pct",
+        "of these, decided without looking through an LLC, %",
+    ),
     ("search_cpus_scanned", "CPUs looked at"),
     ("search_success_pct", "searches that found an idle CPU, %"),
     ("newidle_pulled", "tasks pulled by newly-idle balancing"),
-    ("balance_pulled", "tasks pulled by periodic and NOHZ balancing"),
+    (
+        "balance_pulled",
+        "tasks pulled by periodic and NOHZ balancing",
+    ),
     ("active_balanced", "running tasks moved by active balancing"),
     ("preemptions", "involuntary context switches"),
 ];

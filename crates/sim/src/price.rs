@@ -17,19 +17,33 @@ pub struct Prices {
     refill: [u64; 6],
     /// Speed of a thread by the number of busy siblings, of [`FULL_SPEED`].
     pub smt_speed: Vec<u64>,
+    /// A switch between threads, ns.
     pub context_switch: u64,
+    /// What another address space adds to it, ns.
     pub process_switch: u64,
+    /// Entry and exit of a system call, ns.
     pub syscall: u64,
+    /// Copying a KiB, ns.
     pub copy_per_kib: u64,
+    /// A wake-up's own instructions, ns.
     pub wakeup: u64,
+    /// Going idle, ns.
     pub idle_enter: u64,
+    /// An interrupt's sender, ns.
     pub ipi_send: u64,
+    /// An interrupt's receiver, ns.
     pub ipi_receive: u64,
+    /// A polling CPU noticing, ns.
     pub poll_wake: u64,
+    /// A tick, ns.
     pub tick: u64,
+    /// One CPU looked at in a search, ns.
     pub scan_cpu: u64,
+    /// One CPU's statistics read by a balance pass, ns.
     pub balance_cpu: u64,
+    /// A pipe operation's own instructions, ns.
     pub pipe_op: u64,
+    /// A socket operation's own instructions, ns.
     pub socket_op: u64,
     /// Idle states, shallowest first.
     pub idle_states: Vec<IdlePrice>,
@@ -168,6 +182,11 @@ impl Prices {
     /// The deepest idle state whose residency the expected idle time covers.
     pub fn idle_state(&self, expected: Ns) -> Option<IdlePrice> {
         let fits = |state: &&IdlePrice| state.residency <= expected.0;
-        self.idle_states.iter().rev().find(fits).or(self.idle_states.first()).copied()
+        self.idle_states
+            .iter()
+            .rev()
+            .find(fits)
+            .or(self.idle_states.first())
+            .copied()
     }
 }

@@ -19,7 +19,10 @@ pub struct EventQueue {
 impl EventQueue {
     /// A queue of so many slots, all waiting for nothing.
     pub fn new(slots: usize) -> EventQueue {
-        assert!(slots > 0 && slots <= 1 << SLOT_BITS, "slot numbers must fit their bits");
+        assert!(
+            slots > 0 && slots <= 1 << SLOT_BITS,
+            "slot numbers must fit their bits"
+        );
         let leaves = slots.next_power_of_two();
         let mut keys = vec![u64::MAX; 2 * leaves];
         for slot in 0..slots {

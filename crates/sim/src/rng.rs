@@ -57,6 +57,9 @@ mod tests {
         let mut rng = Rng::stream(7, 7);
         let mut counts = [0u32; 10];
         (0..100_000).for_each(|_| counts[rng.below(10) as usize] += 1);
-        assert!(counts.iter().all(|&n| (9_500..10_500).contains(&n)), "{counts:?}");
+        assert!(
+            counts.iter().all(|&n| (9_500..10_500).contains(&n)),
+            "{counts:?}"
+        );
     }
 }

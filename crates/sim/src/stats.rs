@@ -96,7 +96,11 @@ impl Stats {
     pub fn metrics(&self, time: u64, busy: u64, ncpu: usize, balance: [u64; 3]) -> Vec<Metric> {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let share = |part: u64, whole: u64| {
-            if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+            if whole == 0 {
+                0.0
+            } else {
+                part as f64 / whole as f64
+            }
         };
         let per_cpu_second = |n: u64| share(n, busy) * 1e6;
         let search = &self.searches;
@@ -106,9 +110,15 @@ impl Stats {
             ("task_clock_s", seconds(busy)),
             ("cpus_utilized", share(busy, time)),
             ("context_switches", self.switches as f64),
-            ("context_switches_k_per_cpu_s", per_cpu_second(self.switches)),
+            (
+                "context_switches_k_per_cpu_s",
+                per_cpu_second(self.switches),
+            ),
             ("cpu_migrations", self.migrations as f64),
-            ("cpu_migrations_k_per_cpu_s", per_cpu_second(self.migrations)),
+            (
+                "cpu_migrations_k_per_cpu_s",
+                per_cpu_second(self.migrations),
+            ),
             ("stalled_backend_pct", 100.0 * share(self.stalled, busy)),
             ("wakeup_latency_p50_us", us(50.0)),
             ("wakeup_latency_p95_us", us(95.0)),
@@ -118,9 +128,15 @@ impl Stats {
             ("idle_s", seconds((time * ncpu as u64).saturating_sub(busy))),
             ("wakeups", self.wakeups as f64),
             ("searches", search.calls as f64),
-            ("search_fast_path_pct", 100.0 * share(search.fast_path, search.calls)),
+            (
+                "search_fast_path_pct",
+                100.0 * share(search.fast_path, search.calls),
+            ),
             ("search_cpus_scanned", search.scanned as f64),
-            ("search_success_pct", 100.0 * share(search.success, search.calls)),
+            (
+                "search_success_pct",
+                100.0 * share(search.success, search.calls),
+            ),
             ("newidle_pulled", balance[0] as f64),
             ("balance_pulled", balance[1] as f64),
             ("active_balanced", balance[2] as f64),
@@ -131,14 +147,21 @@ impl Stats {
 
     /// The decision audit: the reasons that occurred.
     pub fn audit(&self) -> Vec<AuditRow> {
-        let rows = Reason::ALL.iter().zip(&self.audit).filter(|(_, row)| row.decisions > 0);
+        let rows = Reason::ALL
+            .iter()
+            .zip(&self.audit)
+            .filter(|(_, row)| row.decisions > 0);
         rows.map(|(reason, row)| AuditRow {
             reason: reason.name(),
             decisions: row.decisions,
             migrations: row.migrations,
             scanned: row.scanned,
             ran_at_once: row.ran_at_once,
-            wait_mean_ns: if row.ran == 0 { 0.0 } else { row.waited as f64 / row.ran as f64 },
+            wait_mean_ns: if row.ran == 0 {
+                0.0
+            } else {
+                row.waited as f64 / row.ran as f64
+            },
             wait_max_ns: row.waited_max,
             moved_again: row.moved_again,
         })
@@ -153,8 +176,11 @@ mod tests {
 
     #[test]
     fn metrics_come_in_the_documented_order() {
-        let names: Vec<&str> =
-            Stats::default().metrics(1, 1, 1, [0; 3]).iter().map(|m| m.name).collect();
+        let names: Vec<&str> = Stats::default()
+            .metrics(1, 1, 1, [0; 3])
+            .iter()
+            .map(|m| m.name)
+            .collect();
         assert_eq!(names, METRICS.iter().map(|m| m.0).collect::<Vec<_>>());
     }
 }

@@ -16,7 +16,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let workload = Workload::parse(&args.next().ok_or("no workload")?)?;
     let words: Vec<String> = args.collect();
     let root = words.iter().any(|word| word == "root");
-    let seed = words.iter().find_map(|w| w.strip_prefix("seed=")).map_or(Ok(1), str::parse)?;
+    let seed = words
+        .iter()
+        .find_map(|w| w.strip_prefix("seed="))
+        .map_or(Ok(1), str::parse)?;
     let mut features = FeatureSet::defaults(Release::V6_5);
     let plain = |w: &&String| *w != "root" && !w.starts_with("seed=");
     for word in words.iter().filter(plain) {
@@ -27,7 +30,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         machine: Arc::new(machine),
         release: Release::V6_5,
         features,
-        grouping: if root { Grouping::Root } else { Grouping::Autogroup },
+        grouping: if root {
+            Grouping::Root
+        } else {
+            Grouping::Autogroup
+        },
         start: Start::Spread,
         seed,
     };

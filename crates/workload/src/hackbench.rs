@@ -70,8 +70,13 @@ impl Hackbench {
 
     /// With the loops times a factor, at least one.
     pub fn scaled(&self, factor: f64) -> Hackbench {
-        let loops = (self.loops as f64 * factor).round().clamp(1.0, options::MAX_LOOPS as f64);
-        Hackbench { loops: loops as u64, ..self.clone() }
+        let loops = (self.loops as f64 * factor)
+            .round()
+            .clamp(1.0, options::MAX_LOOPS as f64);
+        Hackbench {
+            loops: loops as u64,
+            ..self.clone()
+        }
     }
 
     /// The command line that says the same.
@@ -80,7 +85,11 @@ impl Hackbench {
             "hackbench -g {} -f {} {} {}-l {} -s {}",
             self.groups,
             self.fds,
-            if self.threads { "--threads" } else { "--process" },
+            if self.threads {
+                "--threads"
+            } else {
+                "--process"
+            },
             if self.pipe { "--pipe " } else { "" },
             self.loops,
             self.datasize
@@ -147,7 +156,10 @@ impl Run {
         let (group, member) = (number / (2 * self.fds), number % (2 * self.fds));
         let base = FIRST_CHANNEL + group * self.fds;
         if member < self.fds {
-            State::Report { base: base + member, sender: false }
+            State::Report {
+                base: base + member,
+                sender: false,
+            }
         } else {
             State::Report { base, sender: true }
         }
@@ -155,21 +167,35 @@ impl Run {
 
     fn after_go(&self, base: u32, sender: bool) -> State {
         if sender {
-            State::Send { base, at: 0, loops: self.loops }
+            State::Send {
+                base,
+                at: 0,
+                loops: self.loops,
+            }
         } else {
-            State::Receive { channel: base, left: u64::from(self.fds) * self.loops }
+            State::Receive {
+                channel: base,
+                left: u64::from(self.fds) * self.loops,
+            }
         }
     }
 
     fn main_op(&mut self, state: State) -> (Op, State) {
         match state {
             State::MainForks { next } if next < self.workers() => (
-                Op::Fork(Spawn { role: next + 1, thread: self.threads }),
+                Op::Fork(Spawn {
+                    role: next + 1,
+                    thread: self.threads,
+                }),
                 State::MainForks { next: next + 1 },
             ),
-            State::MainForks { .. } => self.main_op(State::MainCounts { left: self.workers() }),
+            State::MainForks { .. } => self.main_op(State::MainCounts {
+                left: self.workers(),
+            }),
             State::MainCounts { left: 0 } => (Op::Start, State::MainGoes),
-            State::MainCounts { left } => (Op::Read(READY, 1), State::MainCounts { left: left - 1 }),
+            State::MainCounts { left } => {
+                (Op::Read(READY, 1), State::MainCounts { left: left - 1 })
+            }
             State::MainGoes => (Op::Write(WAKE, 1), State::MainJoins),
             _ => (Op::Join, State::End),
         }
@@ -178,8 +204,16 @@ impl Run {
 
 impl Workload for Run {
     fn channels(&self) -> Vec<Chan> {
-        let one = || if self.pipe { Chan::pipe() } else { Chan::socket() };
-        (0..FIRST_CHANNEL + self.groups * self.fds).map(|_| one()).collect()
+        let one = || {
+            if self.pipe {
+                Chan::pipe()
+            } else {
+                Chan::socket()
+            }
+        };
+        (0..FIRST_CHANNEL + self.groups * self.fds)
+            .map(|_| one())
+            .collect()
     }
 
     fn max_tasks(&self) -> usize {
@@ -193,7 +227,11 @@ impl Workload for Run {
     }
 
     fn spawned(&mut self, role: u32, task: TaskId) {
-        debug_assert_eq!(task.index(), self.states.len(), "tasks are made one after the other");
+        debug_assert_eq!(
+            task.index(),
+            self.states.len(),
+            "tasks are made one after the other"
+        );
         let state = match role.checked_sub(1) {
             None => State::MainForks { next: 0 },
             Some(number) => self.worker(number),

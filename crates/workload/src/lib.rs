@@ -5,8 +5,8 @@ pub mod hackbench;
 
 pub use command_line::WorkloadError;
 use hackbench::Hackbench;
-pub use wakelab_sim::{Grouping, RunConfig, RunError, Start};
 use wakelab_sim::{Engine, Outcome};
+pub use wakelab_sim::{Grouping, RunConfig, RunError, Start};
 
 /// A workload, as its command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -112,7 +112,11 @@ impl Cpu {
     pub fn sibling_changed(&mut self, now: u64, busy: bool, speeds: &[u64]) {
         let timed = matches!(self.phase, Phase::Op | Phase::Compute);
         let before = self.length(speeds);
-        self.busy_siblings = if busy { self.busy_siblings + 1 } else { self.busy_siblings - 1 };
+        self.busy_siblings = if busy {
+            self.busy_siblings + 1
+        } else {
+            self.busy_siblings - 1
+        };
         let after = self.length(speeds);
         if timed && before != after && self.op_at > now && before != 0 {
             let left = u128::from(self.op_at - now);

@@ -134,7 +134,9 @@ impl<W: Workload> Engine<W> {
             self.tasks[p.index()].stage = Stage::LockSlow;
             return self.preempt(cpu);
         }
-        chan.mutex.spinners.push_back(Spinner { task: p, since: at });
+        chan.mutex
+            .spinners
+            .push_back(Spinner { task: p, since: at });
         self.tasks[p.index()].stage = Stage::LockSlow;
         self.set_phase(cpu, Phase::Spin, crate::queue::NEVER);
     }
@@ -295,7 +297,11 @@ impl<W: Workload> Engine<W> {
             }
             Next::Sleeper(task) => self.tasks[task.index()].stage = Stage::Granted,
         }
-        if wake.is_some() { self.wake(cpu, wake, 0, 0) } else { 0 }
+        if wake.is_some() {
+            self.wake(cpu, wake, 0, 0)
+        } else {
+            0
+        }
     }
 
     /// Wakes those that wait to read: all that poll, and one reader.

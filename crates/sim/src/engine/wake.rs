@@ -82,9 +82,18 @@ impl<W: Workload> Engine<W> {
     }
 
     /// `select_task_rq`, with its entry in the audit.
-    fn place(&mut self, p: TaskId, prev: CpuId, cpu: CpuId, waker: TaskId, wake_flags: u32) -> CpuId {
+    fn place(
+        &mut self,
+        p: TaskId,
+        prev: CpuId,
+        cpu: CpuId,
+        waker: TaskId,
+        wake_flags: u32,
+    ) -> CpuId {
         let in_task = waker.is_some() && !self.in_irq;
-        let decision = self.sched.select_task_rq(p, prev, cpu, waker, wake_flags, in_task);
+        let decision = self
+            .sched
+            .select_task_rq(p, prev, cpu, waker, wake_flags, in_task);
         let task = &mut self.tasks[p.index()];
         task.reason = decision.reason;
         task.placed = decision.cpu;
@@ -138,8 +147,16 @@ impl<W: Workload> Engine<W> {
         let mut arrives = at + sent + travel;
         if idle {
             // A CPU still on its way into the idle state sees the request before it enters.
-            let exit = if arrives < slot.ready_at { 0 } else { slot.idle_exit };
-            let notice = if polls { self.prices.poll_wake } else { self.prices.ipi_receive };
+            let exit = if arrives < slot.ready_at {
+                0
+            } else {
+                slot.idle_exit
+            };
+            let notice = if polls {
+                self.prices.poll_wake
+            } else {
+                self.prices.ipi_receive
+            };
             arrives = arrives.max(slot.ready_at) + exit + notice;
         }
         if arrives < slot.irq_at {
@@ -187,7 +204,11 @@ impl<W: Workload> Engine<W> {
         let from = &self.sched.tasks[parent.index()];
         let spec = TaskSpec {
             tg: from.tg,
-            mm: if spawn.thread { from.mm } else { self.tasks.len() as u32 },
+            mm: if spawn.thread {
+                from.mm
+            } else {
+                self.tasks.len() as u32
+            },
             policy: from.policy,
             nice: from.nice,
             cpus: from.cpus,
@@ -224,13 +245,18 @@ impl<W: Workload> Engine<W> {
     }
 
     pub(super) fn arm_timers(&mut self) {
-        let at = self.timers.peek().map_or(crate::queue::NEVER, |Reverse((at, ..))| *at);
+        let at = self
+            .timers
+            .peek()
+            .map_or(crate::queue::NEVER, |Reverse((at, ..))| *at);
         self.queue.set(self.cpus.len(), at);
     }
 
     /// The earliest timer fires, on the CPU that armed it: the one that its task was last on.
     pub(super) fn timer_fires(&mut self) {
-        let Some(Reverse((_, _, p))) = self.timers.pop() else { return };
+        let Some(Reverse((_, _, p))) = self.timers.pop() else {
+            return;
+        };
         let cpu = self.sched.tasks[p.index()].cpu;
         self.in_irq = true;
         let cost = self.wake(cpu, p, 0, 0);
@@ -240,7 +266,11 @@ impl<W: Workload> Engine<W> {
         let idle = slot.phase == Phase::Idle;
         if idle && resched {
             // The interrupt ends the idle state; what it woke here is scheduled after that.
-            let exit = if self.now < slot.ready_at { 0 } else { slot.idle_exit };
+            let exit = if self.now < slot.ready_at {
+                0
+            } else {
+                slot.idle_exit
+            };
             slot.irq_at = slot.irq_at.min(self.now.max(slot.ready_at) + exit + cost);
         } else if resched {
             slot.irq_at = slot.irq_at.min(self.now + cost);
@@ -258,7 +288,8 @@ impl<W: Workload> Engine<W> {
         self.stats.rq_wait += starts.saturating_sub(task.queued_at);
         if task.woken_at != NOT_WOKEN {
             let latency = starts.saturating_sub(task.woken_at);
-            self.stats.ran(task.reason, latency, task.placed_idle, task.placed != cpu);
+            self.stats
+                .ran(task.reason, latency, task.placed_idle, task.placed != cpu);
             task.woken_at = NOT_WOKEN;
         }
     }

@@ -99,7 +99,10 @@ impl Mutex {
     }
 
     fn take_first(&mut self) -> TaskId {
-        let first = self.waiters.pop_front().expect("a hand-over needs a waiter");
+        let first = self
+            .waiters
+            .pop_front()
+            .expect("a hand-over needs a waiter");
         self.handoff = false;
         self.first_spins = None;
         self.owner = first;
@@ -112,7 +115,10 @@ mod tests {
     use super::*;
 
     fn spinner(n: u32) -> Spinner {
-        Spinner { task: TaskId(n), since: u64::from(n) }
+        Spinner {
+            task: TaskId(n),
+            since: u64::from(n),
+        }
     }
 
     #[test]

@@ -52,7 +52,10 @@ impl Ring {
         }
         while left > 0 && !self.is_full() {
             let part = left.min(PAGE);
-            self.slots[self.head as usize % SLOTS] = Slot { end: part as u16, left: part as u16 };
+            self.slots[self.head as usize % SLOTS] = Slot {
+                end: part as u16,
+                left: part as u16,
+            };
             self.head += 1;
             left -= part;
         }
@@ -88,7 +91,10 @@ mod tests {
         assert_eq!(written, 640);
         assert!(ring.is_full());
         for n in 0..40 {
-            assert!(ring.is_full(), "full until the first page is read empty ({n})");
+            assert!(
+                ring.is_full(),
+                "full until the first page is read empty ({n})"
+            );
             assert_eq!(ring.read(100), 100);
         }
         assert!(!ring.is_full());

@@ -16,14 +16,45 @@ const MAX_DATASIZE: u64 = 1 << 20;
 #[derive(Clone, Copy)]
 enum Takes {
     Nothing(fn(&mut Hackbench)),
-    Number { high: u64, set: fn(&mut Hackbench, u64) },
+    Number {
+        high: u64,
+        set: fn(&mut Hackbench, u64),
+    },
 }
 
 const OPTIONS: &[(char, &str, Takes)] = &[
-    ('g', "groups", Takes::Number { high: MAX_TASKS, set: |h, n| h.groups = n as u32 }),
-    ('f', "fds", Takes::Number { high: MAX_TASKS, set: |h, n| h.fds = n as u32 }),
-    ('l', "loops", Takes::Number { high: MAX_LOOPS, set: |h, n| h.loops = n }),
-    ('s', "datasize", Takes::Number { high: MAX_DATASIZE, set: |h, n| h.datasize = n as u32 }),
+    (
+        'g',
+        "groups",
+        Takes::Number {
+            high: MAX_TASKS,
+            set: |h, n| h.groups = n as u32,
+        },
+    ),
+    (
+        'f',
+        "fds",
+        Takes::Number {
+            high: MAX_TASKS,
+            set: |h, n| h.fds = n as u32,
+        },
+    ),
+    (
+        'l',
+        "loops",
+        Takes::Number {
+            high: MAX_LOOPS,
+            set: |h, n| h.loops = n,
+        },
+    ),
+    (
+        's',
+        "datasize",
+        Takes::Number {
+            high: MAX_DATASIZE,
+            set: |h, n| h.datasize = n as u32,
+        },
+    ),
     ('p', "pipe", Takes::Nothing(|h| h.pipe = true)),
     ('T', "threads", Takes::Nothing(|h| h.threads = true)),
     ('P', "process", Takes::Nothing(|h| h.threads = false)),
@@ -48,7 +79,11 @@ pub(super) fn parse<'a>(
 }
 
 fn unknown(word: &str) -> WorkloadError {
-    WorkloadError::Option { benchmark: NAME, word: word.to_owned(), expected: EXPECTED }
+    WorkloadError::Option {
+        benchmark: NAME,
+        word: word.to_owned(),
+        expected: EXPECTED,
+    }
 }
 
 /// `--groups 32`, `--groups=32`.
@@ -62,7 +97,10 @@ fn parse_long<'a>(
         Some((name, value)) => (name, Some(value)),
         None => (long, None),
     };
-    let option = OPTIONS.iter().find(|option| option.1 == name).ok_or_else(|| unknown(word))?;
+    let option = OPTIONS
+        .iter()
+        .find(|option| option.1 == name)
+        .ok_or_else(|| unknown(word))?;
     match option.2 {
         Takes::Nothing(_) if given.is_some() => Err(unknown(word)),
         Takes::Nothing(set) => {
@@ -85,12 +123,19 @@ fn parse_cluster<'a>(
     words: &mut impl Iterator<Item = &'a str>,
 ) -> Result<(), WorkloadError> {
     for (at, letter) in cluster.char_indices() {
-        let option = OPTIONS.iter().find(|o| o.0 == letter).ok_or_else(|| unknown(word))?;
+        let option = OPTIONS
+            .iter()
+            .find(|o| o.0 == letter)
+            .ok_or_else(|| unknown(word))?;
         match option.2 {
             Takes::Nothing(set) => set(hackbench),
             Takes::Number { high, set } => {
                 let rest = &cluster[at + letter.len_utf8()..];
-                let value = if rest.is_empty() { words.next() } else { Some(rest) };
+                let value = if rest.is_empty() {
+                    words.next()
+                } else {
+                    Some(rest)
+                };
                 set(hackbench, number(&format!("-{letter}"), value, high)?);
                 return Ok(());
             }
@@ -101,13 +146,17 @@ fn parse_cluster<'a>(
 
 fn number(option: &str, value: Option<&str>, high: u64) -> Result<u64, WorkloadError> {
     let option = || option.to_owned();
-    let value = value
-        .ok_or_else(|| WorkloadError::MissingValue { benchmark: NAME, option: option() })?;
-    let parsed = value.parse::<u64>().map_err(|_| WorkloadError::NotANumber {
+    let value = value.ok_or_else(|| WorkloadError::MissingValue {
         benchmark: NAME,
         option: option(),
-        value: value.to_owned(),
     })?;
+    let parsed = value
+        .parse::<u64>()
+        .map_err(|_| WorkloadError::NotANumber {
+            benchmark: NAME,
+            option: option(),
+            value: value.to_owned(),
+        })?;
     if parsed == 0 || parsed > high {
         let range = WorkloadError::Range {
             benchmark: NAME,
@@ -146,7 +195,10 @@ mod tests {
     #[test]
     fn the_mails_command_line_is_understood() {
         let h = read("-g 32 -f 20 --threads --pipe -l 480000 -s 100").unwrap();
-        assert_eq!((h.groups, h.fds, h.loops, h.datasize), (32, 20, 480_000, 100));
+        assert_eq!(
+            (h.groups, h.fds, h.loops, h.datasize),
+            (32, 20, 480_000, 100)
+        );
         assert!(h.threads && h.pipe);
         assert_eq!((h.tasks(), h.messages()), (1280, 6_144_000_000));
     }
