@@ -9,7 +9,7 @@ use std::time::Instant;
 use wakelab_machine::{Machine, SchedTopology};
 use wakelab_report::{Host, Report, VariantRuns};
 use wakelab_sim::Outcome;
-use wakelab_workload::{RunConfig, RunError};
+use wakelab_workload::{RunConfig, RunError, Start};
 
 /// One run to make.
 struct Job {
@@ -107,6 +107,12 @@ fn config(
         release: plan.release,
         features: plan.variants[job.variant].features,
         grouping: plan.grouping,
+        // A shortened run begins where a long one gets by balancing: it would end before that.
+        start: if plan.setup.scale < 1.0 {
+            Start::Spread
+        } else {
+            Start::Forked
+        },
         seed: seed_of_run(plan.setup.seed, job.run),
     }
 }
