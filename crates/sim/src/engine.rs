@@ -221,24 +221,46 @@ impl<W: Workload> Engine<W> {
     /// [`RunError::Stuck`] if no task can ever run again, [`RunError::Cancelled`] if `cancelled`
     /// said so.
     pub fn run(mut self, cancelled: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
-        while self.live > 0 {
-            let (slot, at) = self.queue.peek();
-            if at == NEVER {
-                return Err(self.stuck());
-            }
-            debug_assert!(at >= self.now, "time goes forward");
-            self.now = at;
-            self.events += 1;
+        while self.step()? {
             if self.events % CANCEL_INTERVAL == 0 && cancelled() {
                 return Err(RunError::Cancelled);
             }
-            if slot == self.cpus.len() {
-                self.timer_fires();
-            } else {
-                self.cpu_event(CpuId::from_index(slot));
-            }
         }
         Ok(self.outcome())
+    }
+
+    /// Handles the next event. Tells whether any task is left.
+    ///
+    /// # Errors
+    /// [`RunError::Stuck`] if no task can ever run again.
+    #[inline]
+    pub fn step(&mut self) -> Result<bool, RunError> {
+        if self.live == 0 {
+            return Ok(false);
+        }
+        let (slot, at) = self.queue.peek();
+        if at == NEVER {
+            return Err(self.stuck());
+        }
+        debug_assert!(at >= self.now, "time goes forward");
+        self.now = at;
+        self.events += 1;
+        if slot == self.cpus.len() {
+            self.timer_fires();
+        } else {
+            self.cpu_event(CpuId::from_index(slot));
+        }
+        Ok(self.live > 0)
+    }
+
+    /// The scheduler's state, to look at between events.
+    pub fn sched(&self) -> &Sched {
+        &self.sched
+    }
+
+    /// The time of the last event.
+    pub fn now(&self) -> Ns {
+        Ns(self.now)
     }
 
     #[inline(always)]
@@ -320,7 +342,8 @@ impl<W: Workload> Engine<W> {
         ]
     }
 
-    fn outcome(mut self) -> Outcome {
+    /// The result of a run that is over.
+    pub fn outcome(mut self) -> Outcome {
         let end = self.ended_at;
         for cpu in &mut self.cpus {
             if cpu.phase != Phase::Idle {

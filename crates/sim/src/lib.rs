@@ -14,4 +14,4 @@ pub mod work;
 
 pub use engine::{Engine, Grouping, RunConfig, RunError, Start};
 pub use outcome::{AuditRow, HostCost, LineRow, METRICS, Metric, Outcome};
-pub use work::{Op, Spawn, Workload};
+pub use work::{Attributes, Op, Spawn, Workload};

@@ -2,8 +2,9 @@
 
 use crate::object::{Chan, ChanId};
 use crate::rng::Rng;
-use wakelab_machine::Ns;
+use wakelab_machine::{CpuMask, Ns};
 use wakelab_sched::TaskId;
+use wakelab_sched::state::Policy;
 
 /// One thing that a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,17 @@ pub struct Spawn {
     pub thread: bool,
 }
 
+/// How a task is to be scheduled, where it differs from the task that made it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// -20 ..= 19.
+    pub nice: Option<i8>,
+    /// SCHED_NORMAL, SCHED_BATCH or SCHED_IDLE.
+    pub policy: Option<Policy>,
+    /// Where it may run; CPUs that do not exist are left out.
+    pub cpus: Option<CpuMask>,
+}
+
 /// A workload: what every task does, one thing after the other.
 ///
 /// The engine makes the first task, with role 0, by itself.
@@ -53,6 +65,11 @@ pub trait Workload {
 
     /// A task was made for this role.
     fn spawned(&mut self, role: u32, task: TaskId);
+
+    /// How the task for this role is to be scheduled.
+    fn attributes(&self, _role: u32) -> Attributes {
+        Attributes::default()
+    }
 
     /// What the task does next. It is asked once each time that it has done the last thing.
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op;

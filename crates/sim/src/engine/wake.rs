@@ -5,7 +5,7 @@ use super::cpu::Phase;
 use super::task::{NOT_WOKEN, TaskSim, Waits};
 use crate::work::{Spawn, Workload};
 use std::cmp::Reverse;
-use wakelab_machine::{CpuId, Ns};
+use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::placement::{Reason, wf};
 use wakelab_sched::{Line, TaskId};
@@ -201,6 +201,7 @@ impl<W: Workload> Engine<W> {
 
     /// Makes a task and places it (`kernel_clone`, `wake_up_new_task`).
     pub(super) fn fork(&mut self, cpu: CpuId, parent: TaskId, spawn: Spawn) -> u64 {
+        let attributes = self.work.attributes(spawn.role);
         let from = &self.sched.tasks[parent.index()];
         let spec = TaskSpec {
             tg: from.tg,
@@ -209,9 +210,9 @@ impl<W: Workload> Engine<W> {
             } else {
                 self.tasks.len() as u32
             },
-            policy: from.policy,
-            nice: from.nice,
-            cpus: from.cpus,
+            policy: attributes.policy.unwrap_or(from.policy),
+            nice: attributes.nice.unwrap_or(from.nice),
+            cpus: attributes.cpus.map_or(from.cpus, |cpus| cpus.and(&self.all_cpus())),
             cpu,
             kthread: false,
         };
@@ -223,6 +224,10 @@ impl<W: Workload> Engine<W> {
         self.sched.wake_up_new_task(child, target);
         let cost = FORK_NS + self.pay(cpu, 0);
         cost + self.notify_resched(cpu, target, self.now + cost)
+    }
+
+    fn all_cpus(&self) -> CpuMask {
+        CpuMask::first_n(self.cpus.len())
     }
 
     /// Adds a task that is not queued yet.
