@@ -325,7 +325,7 @@ impl<W: Workload> Engine<W> {
         self.pulled_at_start = self.pulled();
         for cpu in &mut self.cpus {
             cpu.busy = 0;
-            if cpu.phase != Phase::Idle {
+            if cpu.is_busy {
                 cpu.since = self.now;
             }
         }
@@ -346,7 +346,7 @@ impl<W: Workload> Engine<W> {
     pub fn outcome(mut self) -> Outcome {
         let end = self.ended_at;
         for cpu in &mut self.cpus {
-            if cpu.phase != Phase::Idle {
+            if cpu.is_busy {
                 cpu.busy += end.saturating_sub(cpu.since);
             }
         }

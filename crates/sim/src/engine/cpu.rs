@@ -51,6 +51,8 @@ pub(super) struct Cpu {
     pub idle_exit: u64,
     /// Whether that state polls.
     pub idle_polls: bool,
+    /// It is in a task (or in the kernel between tasks), not in the idle loop.
+    pub is_busy: bool,
     /// When it became busy or idle.
     pub since: u64,
     /// Moving average of idle times, ns.
@@ -76,6 +78,7 @@ impl Cpu {
             ready_at: 0,
             idle_exit: 0,
             idle_polls: true,
+            is_busy: false,
             since: 0,
             idle_avg: 0,
             busy: 0,

@@ -65,9 +65,12 @@ impl<W: Workload> Engine<W> {
     /// Picks the next task and switches to it, after a look at other CPUs if there is none here.
     /// What was noted in `touch` and `lead` so far is paid on the way.
     fn switch(&mut self, cpu: CpuId, prev: TaskId) {
-        if self.cpus[cpu.index()].stop_pending {
-            self.run_stopper(cpu);
-        }
+        let prev = if self.cpus[cpu.index()].stop_pending {
+            self.run_stopper(cpu, prev);
+            TaskId::NONE
+        } else {
+            prev
+        };
         if self.sched.rq(cpu).nr_running == 0 {
             let lead = self.lead + self.pay(cpu, self.lead);
             let cost = self.newidle(cpu, lead);
@@ -98,16 +101,14 @@ impl<W: Workload> Engine<W> {
             return self.resume_at(cpu, self.now + cost);
         }
         self.count_switch(prev);
-        if prev.is_none() {
-            self.becomes_busy(cpu);
-        }
+        self.becomes_busy(cpu);
         cost += self.prices.context_switch + self.mm_switch(cpu, next);
         self.account_wait(next, cpu, self.now + cost);
         cost += self.refill(cpu, next);
         self.resume_at(cpu, self.now + cost);
     }
 
-    fn count_switch(&mut self, prev: TaskId) {
+    pub(super) fn count_switch(&mut self, prev: TaskId) {
         if prev.is_some() {
             self.stats.switches += 1;
             self.stats.preemptions += u64::from(self.preempting);
@@ -144,12 +145,10 @@ impl<W: Workload> Engine<W> {
         }
         let mut cost = cost + self.pay(cpu, cost) + self.prices.idle_enter;
         cost += self.idle_loop_balance(cpu, cost);
-        let was_busy = prev.is_some();
-        if was_busy {
-            self.count_switch(prev);
-            self.becomes_idle(cpu);
-        }
+        self.count_switch(prev);
+        self.becomes_idle(cpu);
         let state = self.prices.idle_state(Ns(expected));
+        self.sched.rq_mut(cpu).idle_exit_latency = state.map(|s| (s.exit / 1000) as u32);
         let slot = &mut self.cpus[cpu.index()];
         slot.phase = Phase::Idle;
         slot.op_at = NEVER;
@@ -166,6 +165,9 @@ impl<W: Workload> Engine<W> {
     }
 
     fn becomes_busy(&mut self, cpu: CpuId) {
+        if std::mem::replace(&mut self.cpus[cpu.index()].is_busy, true) {
+            return;
+        }
         let now = self.now;
         let next_tick = self.next_tick(now);
         let slot = &mut self.cpus[cpu.index()];
@@ -180,6 +182,9 @@ impl<W: Workload> Engine<W> {
 
     fn becomes_idle(&mut self, cpu: CpuId) {
         let slot = &mut self.cpus[cpu.index()];
+        if !std::mem::replace(&mut slot.is_busy, false) {
+            return;
+        }
         slot.busy += self.now - slot.since;
         slot.since = self.now;
         self.siblings_changed(cpu, false);

@@ -130,10 +130,10 @@ impl<W: Workload> Engine<W> {
 
     /// The stopper of a CPU: active balancing pushes away the task that ran. The stopper has
     /// displaced it, so that it is queued and no longer running.
-    pub(super) fn run_stopper(&mut self, cpu: CpuId) {
+    pub(super) fn run_stopper(&mut self, cpu: CpuId, prev: TaskId) {
         self.cpus[cpu.index()].stop_pending = false;
-        let prev = self.sched.rq(cpu).curr;
-        if prev.is_some() {
+        if self.sched.rq(cpu).curr.is_some() {
+            self.count_switch(prev);
             self.sched.put_prev_task(cpu, prev);
             self.sched.set_next_task(cpu, TaskId::NONE);
         }

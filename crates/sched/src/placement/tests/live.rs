@@ -179,3 +179,18 @@ fn sis_prop_searches_as_much_as_the_idle_time_pays_for() {
     assert_eq!(search(1_000, 999), (3, 700, 999 - 87));
     assert_eq!(search(0, 0), (3, 0, 37), "three at least");
 }
+
+#[test]
+fn a_waker_flips_for_a_whole_second_before_they_halve() {
+    let flips_after = |jiffies: u64| {
+        let (mut sched, waker, p) = sched(TWO_LLCS, 5);
+        let now = sched.jiffies(CpuId(0));
+        let task = &mut sched.tasks[waker.index()];
+        (task.last_wakee, task.wakee_flips) = (p, 8);
+        task.wakee_flip_decay_ts = now - jiffies;
+        sched.select_task_rq(p, CpuId(5), CpuId(0), waker, wf::TTWU, true);
+        sched.tasks[waker.index()].wakee_flips
+    };
+    assert_eq!(flips_after(250), 8);
+    assert_eq!(flips_after(251), 4);
+}

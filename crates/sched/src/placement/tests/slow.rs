@@ -182,3 +182,19 @@ fn exec_discounts_the_task_itself() {
     situation.call.idle_stamp = vec![1; 16];
     assert_eq!(situation.decide().cpu, CpuId(3));
 }
+
+#[test]
+fn a_new_task_stays_on_its_node_unless_another_is_lighter_by_more_than_the_imbalance() {
+    // All overloaded. Node 1 has 500; 1024 * 17 % = 174 are added to it before the comparison.
+    let node_of = |own: u64| {
+        let mut situation = fork(NODES).call(|call| {
+            call.nr_running = vec![2; 16];
+            call.util_without = vec![1024; 16];
+            call.runnable_without = vec![2048; 16];
+            call.load_without = [vec![own; 8], vec![500; 8]].concat();
+        });
+        situation.decide().cpu.index() / 8
+    };
+    assert_eq!(node_of(674), 0);
+    assert_eq!(node_of(675), 1);
+}

@@ -1,0 +1,101 @@
+//! What must hold after every event, over random machines, workloads and features.
+
+mod support;
+
+use proptest::prelude::*;
+use support::{Scene, run_checked, scene_strategy};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// No task is on two queues or lost, affinity is kept, counts and load sums agree, time goes
+    /// forward, CPU time is conserved, every runnable task runs within a bound, and no CPU stays
+    /// idle for long beside one in its LLC with tasks to give.
+    #[test]
+    fn nothing_is_lost_and_everybody_runs(scene in scene_strategy()) {
+        run_checked(&scene)?;
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_outcome(scene in scene_strategy()) {
+        prop_assert_eq!(format!("{:?}", scene.run()), format!("{:?}", scene.run()));
+    }
+
+    #[test]
+    fn another_seed_does_the_same_work(scene in scene_strategy()) {
+        let other = Scene { seed: scene.seed ^ 0x5555, ..scene.clone() };
+        let (first, second) = (scene.run(), other.run());
+        prop_assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
+    }
+}
+
+mod stuck {
+    use crate::support::Scene;
+    use crate::support::scene_strategy;
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::test_runner::TestRunner;
+    use wakelab_sched::TaskId;
+    use wakelab_sim::object::{Chan, ChanId};
+    use wakelab_sim::rng::Rng;
+    use wakelab_sim::{Engine, Op, RunError, Workload};
+
+    /// One task that reads what nobody writes.
+    struct Deaf;
+
+    impl Workload for Deaf {
+        fn channels(&self) -> Vec<Chan> {
+            vec![Chan::pipe()]
+        }
+
+        fn max_tasks(&self) -> usize {
+            1
+        }
+
+        fn working_set_kib(&self) -> u64 {
+            1
+        }
+
+        fn spawned(&mut self, _role: u32, _task: TaskId) {}
+
+        fn next_op(&mut self, _task: TaskId, _rng: &mut Rng) -> Op {
+            Op::Read(ChanId(0), 1)
+        }
+    }
+
+    #[test]
+    fn a_workload_that_can_never_end_is_an_error_that_says_why() {
+        let scene: Scene = scene_strategy()
+            .new_tree(&mut TestRunner::deterministic())
+            .expect("a scene")
+            .current();
+        let error = Engine::new(&scene.config(), Deaf).run(&|| false).unwrap_err();
+        assert!(matches!(error, RunError::Stuck { tasks: 1, task: 0, .. }), "{error}");
+        assert!(error.to_string().contains("to read from channel 0"), "{error}");
+    }
+
+    #[test]
+    fn a_cancelled_run_ends_with_an_error() {
+        struct Endless;
+        impl Workload for Endless {
+            fn channels(&self) -> Vec<Chan> {
+                Vec::new()
+            }
+            fn max_tasks(&self) -> usize {
+                1
+            }
+            fn working_set_kib(&self) -> u64 {
+                1
+            }
+            fn spawned(&mut self, _role: u32, _task: TaskId) {}
+            fn next_op(&mut self, _task: TaskId, _rng: &mut Rng) -> Op {
+                Op::Compute(wakelab_machine::Ns(1000))
+            }
+        }
+        let scene: Scene = scene_strategy()
+            .new_tree(&mut TestRunner::deterministic())
+            .expect("a scene")
+            .current();
+        let result = Engine::new(&scene.config(), Endless).run(&|| true);
+        assert_eq!(result, Err(RunError::Cancelled));
+    }
+}
