@@ -6,8 +6,6 @@ use proptest::prelude::*;
 use support::{Scene, run_checked, scene_strategy};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
     /// No task is on two queues or lost, affinity is kept, counts and load sums agree, time goes
     /// forward, CPU time is conserved, every runnable task runs within a bound, and no CPU stays
     /// idle for long beside one in its LLC with tasks to give.
