@@ -66,9 +66,24 @@ mod stuck {
             .new_tree(&mut TestRunner::deterministic())
             .expect("a scene")
             .current();
-        let error = Engine::new(&scene.config(), Deaf).run(&|| false).unwrap_err();
-        assert!(matches!(error, RunError::Stuck { tasks: 1, task: 0, .. }), "{error}");
-        assert!(error.to_string().contains("to read from channel 0"), "{error}");
+        let error = Engine::new(&scene.config(), Deaf)
+            .run(&|| false)
+            .unwrap_err();
+        assert!(
+            matches!(
+                error,
+                RunError::Stuck {
+                    tasks: 1,
+                    task: 0,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert!(
+            error.to_string().contains("to read from channel 0"),
+            "{error}"
+        );
     }
 
     #[test]

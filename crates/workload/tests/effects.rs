@@ -22,7 +22,14 @@ fn migrations_per_wakeup(word: &str, grouping: Grouping) -> f64 {
     let line = "hackbench -g 32 -f 20 --threads --pipe -l 1000 -s 100";
     let workload = Workload::parse(line).expect("a command line");
     let outcome = run(&workload, &config, &|| false).expect("it ends");
-    let metric = |name| outcome.metrics.iter().find(|m| m.name == name).expect("a metric").value;
+    let metric = |name| {
+        outcome
+            .metrics
+            .iter()
+            .find(|m| m.name == name)
+            .expect("a metric")
+            .value
+    };
     metric("cpu_migrations") / metric("wakeups")
 }
 

@@ -34,12 +34,23 @@ fn metric(outcome: &Outcome, name: &str) -> f64 {
 #[test]
 fn every_form_ends_on_every_preset() {
     for (name, _) in wakelab_machine::presets() {
-        for form in ["-T -p", "-T", "-P -p", "-P", "-p -s 5000", "-s 5000", "-p -s 200000"] {
+        for form in [
+            "-T -p",
+            "-T",
+            "-P -p",
+            "-P",
+            "-p -s 5000",
+            "-s 5000",
+            "-p -s 200000",
+        ] {
             let line = format!("hackbench -g 2 -f 3 -l 20 {form}");
             let outcome = hackbench(&line, &config(name, &[], Grouping::Autogroup, 1));
             assert!(metric(&outcome, "time_s") > 0.0, "{name} {line}");
             let switches = metric(&outcome, "context_switches");
-            assert!(switches >= 12.0, "{name} {line}: {switches} switches of 12 tasks");
+            assert!(
+                switches >= 12.0,
+                "{name} {line}: {switches} switches of 12 tasks"
+            );
         }
     }
 }
@@ -65,15 +76,24 @@ fn the_audit_accounts_for_every_placement() {
         .iter()
         .map(|name| metric(&outcome, name))
         .sum();
-    assert_eq!(migrations as f64 + balanced, metric(&outcome, "cpu_migrations"));
+    assert_eq!(
+        migrations as f64 + balanced,
+        metric(&outcome, "cpu_migrations")
+    );
 }
 
 #[test]
 fn cpu_time_is_no_more_than_the_cpus_have() {
-    for line in ["hackbench -g 1 -f 2 -l 200 -p", "hackbench -g 8 -f 10 -l 50 -p -T"] {
+    for line in [
+        "hackbench -g 1 -f 2 -l 200 -p",
+        "hackbench -g 8 -f 10 -l 50 -p -T",
+    ] {
         let outcome = hackbench(line, &config("smt2-8", &[], Grouping::Root, 1));
         let (time, busy) = (metric(&outcome, "time_s"), metric(&outcome, "task_clock_s"));
-        assert!(busy > 0.0 && busy <= 8.0 * time * (1.0 + 1e-9), "{line}: {busy} in {time}");
+        assert!(
+            busy > 0.0 && busy <= 8.0 * time * (1.0 + 1e-9),
+            "{line}: {busy} in {time}"
+        );
         let idle = metric(&outcome, "idle_s");
         assert!((busy + idle - 8.0 * time).abs() < 1e-6, "{line}");
     }

@@ -212,7 +212,9 @@ impl<W: Workload> Engine<W> {
             },
             policy: attributes.policy.unwrap_or(from.policy),
             nice: attributes.nice.unwrap_or(from.nice),
-            cpus: attributes.cpus.map_or(from.cpus, |cpus| cpus.and(&self.all_cpus())),
+            cpus: attributes
+                .cpus
+                .map_or(from.cpus, |cpus| cpus.and(&self.all_cpus())),
             cpu,
             kthread: false,
         };

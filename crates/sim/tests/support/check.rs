@@ -43,7 +43,12 @@ pub fn run_checked(scene: &Scene) -> Result<(), TestCaseError> {
             break;
         }
     }
-    let alive = engine.sched().tasks.iter().filter(|task| task.on_rq).count();
+    let alive = engine
+        .sched()
+        .tasks
+        .iter()
+        .filter(|task| task.on_rq)
+        .count();
     if alive > 1 {
         return Err(fail(format!("{alive} tasks are still queued at the end")));
     }
@@ -65,22 +70,35 @@ fn check_queues(sched: &Sched) -> Result<(), String> {
             }
         }
         if rq.nr_running as usize != rq.cfs_tasks.len() {
-            return Err(format!("CPU {index}: nr_running {} but {:?}", rq.nr_running, rq.cfs_tasks));
+            return Err(format!(
+                "CPU {index}: nr_running {} but {:?}",
+                rq.nr_running, rq.cfs_tasks
+            ));
         }
         if rq.curr.is_some() && sched.tasks[rq.curr.index()].cpu.index() != index {
-            return Err(format!("CPU {index} runs task {} of another CPU", rq.curr.0));
+            return Err(format!(
+                "CPU {index} runs task {} of another CPU",
+                rq.curr.0
+            ));
         }
         let idle = rq.curr.is_none() && rq.nr_running == 0 && !rq.ttwu_pending;
         let llc = sched.topo.cpus[index].llc;
         let span = sched.topo.llcs[llc.index()];
         let rank = span.iter().take_while(|cpu| cpu.index() < index).count();
-        if sched.llc[llc.index()].idle.contains(CpuId::from_index(rank)) != idle {
+        if sched.llc[llc.index()]
+            .idle
+            .contains(CpuId::from_index(rank))
+            != idle
+        {
             return Err(format!("CPU {index}: the idle bit is not {idle}"));
         }
     }
     for (index, task) in sched.tasks.iter().enumerate() {
         if queued[index] != u32::from(task.on_rq) {
-            return Err(format!("task {index} is on {} queues: {task:?}", queued[index]));
+            return Err(format!(
+                "task {index} is on {} queues: {task:?}",
+                queued[index]
+            ));
         }
     }
     Ok(())
@@ -89,7 +107,10 @@ fn check_queues(sched: &Sched) -> Result<(), String> {
 /// Weights of queues and loads of groups are the sums of their parts.
 fn check_sums(sched: &Sched) -> Result<(), String> {
     for (index, cfs) in sched.cfs.iter().enumerate() {
-        let on = sched.se.iter().filter(|se| se.on_rq && se.cfs_rq.index() == index);
+        let on = sched
+            .se
+            .iter()
+            .filter(|se| se.on_rq && se.cfs_rq.index() == index);
         let (weight, count) = on.fold((0, 0), |(w, n), se| (w + se.weight, n + 1));
         if weight != cfs.weight || count != cfs.nr_running {
             return Err(format!(
@@ -101,10 +122,15 @@ fn check_sums(sched: &Sched) -> Result<(), String> {
     for (index, group) in sched.tgs.iter().enumerate().skip(1) {
         let tg = TgId::from_index(index);
         let parts: u64 = (0..sched.ncpu())
-            .map(|cpu| sched.cfs[sched.cfs_of(tg, CpuId::from_index(cpu)).index()].tg_load_avg_contrib)
+            .map(|cpu| {
+                sched.cfs[sched.cfs_of(tg, CpuId::from_index(cpu)).index()].tg_load_avg_contrib
+            })
             .sum();
         if parts != group.load_avg {
-            return Err(format!("group {index}: load_avg {} of parts {parts}", group.load_avg));
+            return Err(format!(
+                "group {index}: load_avg {} of parts {parts}",
+                group.load_avg
+            ));
         }
     }
     Ok(())
@@ -118,7 +144,9 @@ fn check_time(sched: &Sched, ncpu: usize, now: u64) -> Result<(), String> {
     }
     let had = ncpu as u64 * now;
     if per_task > had {
-        return Err(format!("tasks ran {per_task} ns on {ncpu} CPUs in {now} ns"));
+        return Err(format!(
+            "tasks ran {per_task} ns on {ncpu} CPUs in {now} ns"
+        ));
     }
     Ok(())
 }
@@ -146,8 +174,13 @@ impl Watch {
         self.looked = now;
         for index in 0..sched.ncpu() {
             let wastes = idle_beside_work(sched, CpuId::from_index(index));
-            since(&mut self.idle_beside_work[index], wastes, now, IDLE_BESIDE_WORK_NS)
-                .map_err(|ns| format!("CPU {index} was idle beside work for {ns} ns"))?;
+            since(
+                &mut self.idle_beside_work[index],
+                wastes,
+                now,
+                IDLE_BESIDE_WORK_NS,
+            )
+            .map_err(|ns| format!("CPU {index} was idle beside work for {ns} ns"))?;
         }
         Ok(())
     }

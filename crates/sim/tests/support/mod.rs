@@ -49,16 +49,28 @@ impl Scene {
 
 /// Machines of one or two packages, a few LLCs, with and without SMT.
 pub fn machine_strategy() -> impl Strategy<Value = Arc<Machine>> {
-    (1usize..=2, 1usize..=2, 1usize..=3, prop_oneof![Just(1usize), Just(2), Just(4)]).prop_map(
-        |(packages, llcs, cores, threads)| {
-            Arc::new(machine_of(packages, llcs, cores, threads))
-        },
+    (
+        1usize..=2,
+        1usize..=2,
+        1usize..=3,
+        prop_oneof![Just(1usize), Just(2), Just(4)],
     )
+        .prop_map(|(packages, llcs, cores, threads)| {
+            Arc::new(machine_of(packages, llcs, cores, threads))
+        })
 }
 
 fn machine_of(packages: usize, llcs: usize, cores: usize, threads: usize) -> Machine {
-    let like = if threads == 4 { "power9-2s44c" } else { "epyc-9654-2s" };
-    let distances = if packages == 2 { "node_distance = [[10, 32], [32, 10]]" } else { "" };
+    let like = if threads == 4 {
+        "power9-2s44c"
+    } else {
+        "epyc-9654-2s"
+    };
+    let distances = if packages == 2 {
+        "node_distance = [[10, 32], [32, 10]]"
+    } else {
+        ""
+    };
     let text = format!(
         r#"
         name = "random"
@@ -138,15 +150,37 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
     ];
     let start = prop_oneof![Just(Start::Forked), Just(Start::Spread)];
     let tasks = prop::collection::vec(attributes_strategy(), 1..20);
-    (machine_strategy(), features_strategy(), grouping, start, tasks, 5u32..120, any::<u64>())
-        .prop_map(|(machine, features, grouping, start, tasks, rounds, seed)| {
-            let ncpu = machine.ncpu();
-            let tasks = tasks
-                .into_iter()
-                .map(|(nice, policy, cpus)| Task {
-                    attributes: Attributes { nice, policy, cpus: work::affinity(cpus, ncpu) },
-                })
-                .collect();
-            Scene { machine, features, grouping, start, tasks, rounds, seed }
-        })
+    (
+        machine_strategy(),
+        features_strategy(),
+        grouping,
+        start,
+        tasks,
+        5u32..120,
+        any::<u64>(),
+    )
+        .prop_map(
+            |(machine, features, grouping, start, tasks, rounds, seed)| {
+                let ncpu = machine.ncpu();
+                let tasks = tasks
+                    .into_iter()
+                    .map(|(nice, policy, cpus)| Task {
+                        attributes: Attributes {
+                            nice,
+                            policy,
+                            cpus: work::affinity(cpus, ncpu),
+                        },
+                    })
+                    .collect();
+                Scene {
+                    machine,
+                    features,
+                    grouping,
+                    start,
+                    tasks,
+                    rounds,
+                    seed,
+                }
+            },
+        )
 }

@@ -27,12 +27,19 @@ enum State {
 
 impl Pairs {
     pub fn new(tasks: Vec<Task>, rounds: u32) -> Pairs {
-        Pairs { tasks, rounds, states: Vec::new() }
+        Pairs {
+            tasks,
+            rounds,
+            states: Vec::new(),
+        }
     }
 
     fn main_op(&self, made: u32) -> Op {
         match made.cmp(&(self.tasks.len() as u32)) {
-            std::cmp::Ordering::Less => Op::Fork(Spawn { role: made + 1, thread: made % 3 != 0 }),
+            std::cmp::Ordering::Less => Op::Fork(Spawn {
+                role: made + 1,
+                thread: made % 3 != 0,
+            }),
             std::cmp::Ordering::Equal => Op::Start,
             std::cmp::Ordering::Greater if made == self.tasks.len() as u32 + 1 => Op::Join,
             std::cmp::Ordering::Greater => Op::Exit,
@@ -61,7 +68,13 @@ impl Pairs {
 
 impl Workload for Pairs {
     fn channels(&self) -> Vec<Chan> {
-        let one = |n: usize| if n % 4 < 2 { Chan::pipe() } else { Chan::socket() };
+        let one = |n: usize| {
+            if n % 4 < 2 {
+                Chan::pipe()
+            } else {
+                Chan::socket()
+            }
+        };
         (0..self.tasks.len()).map(one).collect()
     }
 
@@ -76,7 +89,10 @@ impl Workload for Pairs {
     fn spawned(&mut self, role: u32, _task: TaskId) {
         self.states.push(match role {
             0 => State::Main { made: 0 },
-            n => State::Worker { number: n - 1, step: 0 },
+            n => State::Worker {
+                number: n - 1,
+                step: 0,
+            },
         });
     }
 
@@ -91,7 +107,10 @@ impl Workload for Pairs {
                 self.main_op(made)
             }
             State::Worker { number, step } => {
-                self.states[task.index()] = State::Worker { number, step: step + 1 };
+                self.states[task.index()] = State::Worker {
+                    number,
+                    step: step + 1,
+                };
                 self.worker_op(number, step, rng)
             }
         }
