@@ -222,7 +222,7 @@ impl<W: Workload> Engine<W> {
     /// said so.
     pub fn run(mut self, cancelled: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
         while self.step()? {
-            if self.events % CANCEL_INTERVAL == 0 && cancelled() {
+            if self.events.is_multiple_of(CANCEL_INTERVAL) && cancelled() {
                 return Err(RunError::Cancelled);
             }
         }

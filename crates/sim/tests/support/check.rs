@@ -35,7 +35,7 @@ pub fn run_checked(scene: &Scene) -> Result<(), TestCaseError> {
         events += 1;
         // The counts are cheap and checked always, the sums every few events.
         check_queues(engine.sched()).map_err(fail)?;
-        if events % 16 == 0 {
+        if events.is_multiple_of(16) {
             check_sums(engine.sched()).map_err(fail)?;
         }
         watch.look(engine.sched(), now).map_err(fail)?;

@@ -38,7 +38,7 @@ impl Pairs {
         match made.cmp(&(self.tasks.len() as u32)) {
             std::cmp::Ordering::Less => Op::Fork(Spawn {
                 role: made + 1,
-                thread: made % 3 != 0,
+                thread: !made.is_multiple_of(3),
             }),
             std::cmp::Ordering::Equal => Op::Start,
             std::cmp::Ordering::Greater if made == self.tasks.len() as u32 + 1 => Op::Join,
@@ -119,7 +119,7 @@ impl Workload for Pairs {
 
 /// Most tasks may run everywhere, some on a few CPUs.
 pub fn affinity(bits: u64, ncpu: usize) -> Option<CpuMask> {
-    if bits % 3 != 0 {
+    if !bits.is_multiple_of(3) {
         return None;
     }
     let mask = CpuMask::from_u64(bits >> 2).and(&CpuMask::first_n(ncpu));
