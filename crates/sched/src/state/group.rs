@@ -1,7 +1,7 @@
 //! Task groups, and what CPUs share: LLC state, group capacities, domain state, root domain, NOHZ.
 
 use crate::ids::{SeId, TgId};
-use wakelab_machine::{CpuId, CpuMask};
+use wakelab_machine::CpuMask;
 
 /// `struct task_group`.
 #[derive(Clone, Debug)]
@@ -99,6 +99,4 @@ pub struct Nohz {
     pub next_balance: u64,
     /// Jiffy of the next update of blocked load.
     pub next_blocked: u64,
-    /// The CPU that does the idle balance now.
-    pub ilb_cpu: Option<CpuId>,
 }
