@@ -52,8 +52,8 @@ pub enum Start {
     /// Where making them left them: packed, since each has gone to sleep before the next is made.
     /// Balancing takes seconds to spread them over a big machine.
     Forked,
-    /// Spread evenly over the CPUs that they may use, by chance from the seed: where balancing gets
-    /// them within the first seconds. For runs that are too short to wait for it.
+    /// Spread evenly over the CPUs that they may use, by chance from the seed, and running: where
+    /// balancing gets them within the first seconds. For runs that are too short to wait for it.
     Spread,
 }
 
@@ -287,30 +287,47 @@ impl<W: Workload> Engine<W> {
         self.run_task(cpu, 0);
     }
 
-    /// Moves the tasks that sleep to CPUs in a random order, each CPU in turn.
+    /// Gives the tasks that sleep to CPUs in a random order, each CPU in turn, and starts those that
+    /// await the go there: woken by the one task that gives it, they would first pile up around it.
     fn spread(&mut self) {
-        let mut cpus: Vec<usize> = (0..self.cpus.len()).collect();
+        let mut cpus: Vec<CpuId> = (0..self.cpus.len()).map(CpuId::from_index).collect();
         let mut rng = Rng::stream(self.seed, SPREAD_STREAM);
         for last in (1..cpus.len()).rev() {
             cpus.swap(last, rng.below(last as u64 + 1) as usize);
         }
         let mut turn = cpus.iter().cycle();
         for index in 0..self.tasks.len() {
-            let p = TaskId::from_index(index);
             let task = &self.sched.tasks[index];
             if task.on_rq || task.on_cpu || self.tasks[index].waking || task.exiting {
                 continue;
             }
             let allowed = task.cpus;
-            let next = turn
-                .by_ref()
-                .take(self.cpus.len())
-                .find(|&&cpu| allowed.contains(CpuId::from_index(cpu)));
-            if let Some(&cpu) = next {
-                self.sched.set_task_cpu(p, CpuId::from_index(cpu));
-                self.tasks[index].warm_cpu = CpuId::from_index(cpu);
+            let mut round = turn.by_ref().take(self.cpus.len());
+            if let Some(&cpu) = round.find(|&&cpu| allowed.contains(cpu)) {
+                self.sched.set_task_cpu(TaskId::from_index(index), cpu);
+                self.tasks[index].warm_cpu = cpu;
             }
         }
+        let pollers = self.chans.iter_mut().map(|chan| std::mem::take(&mut chan.pollers));
+        for p in pollers.flatten().collect::<Vec<_>>() {
+            self.start_in_place(p);
+        }
+    }
+
+    /// Queues a sleeping task on its CPU, without a placement.
+    fn start_in_place(&mut self, p: TaskId) {
+        let cpu = self.sched.tasks[p.index()].cpu;
+        if self.sched.tasks[p.index()].on_rq || self.tasks[p.index()].waking {
+            self.tasks[p.index()].woken = true;
+            return;
+        }
+        self.tasks[p.index()].waits = Waits::Nothing;
+        self.tasks[p.index()].queued_at = self.now;
+        self.sched.update_rq_clock(cpu, Ns(self.now));
+        self.sched.ttwu_do_activate(cpu, p, 0);
+        let slot = &mut self.cpus[cpu.index()];
+        slot.irq_at = slot.irq_at.min(self.now + 1);
+        self.arm(cpu);
     }
 
     /// The measured part begins: counters start from nothing.

@@ -339,6 +339,25 @@ mod tests {
     }
 
     #[test]
+    fn a_release_that_is_modelled_in_part_is_told() {
+        let text = EXPERIMENT.replace("'6.5'", "'6.12'");
+        let experiment = Experiment::from_toml("test", &text, "test.toml").unwrap();
+        let machine = Machine::preset("smt2-8").unwrap();
+        let choices = Choices {
+            scale: None,
+            runs: None,
+            seed: 1,
+            grouping: None,
+            band: false,
+        };
+        let warnings = Plan::new(experiment, machine, choices).warnings();
+        assert!(
+            warnings[0].starts_with("of 6.12 only the wake-up placement"),
+            "{warnings:?}"
+        );
+    }
+
+    #[test]
     fn seeds_differ_by_run_and_by_seed() {
         let mut seeds: Vec<u64> = (0..20)
             .flat_map(|seed| (0..20).map(move |run| seed_of_run(seed, run)))
