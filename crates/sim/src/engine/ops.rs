@@ -40,6 +40,7 @@ impl<W: Workload> Engine<W> {
             Stage::Next => self.next_op(cpu, p, lead),
             Stage::Again => self.enter(cpu, p, lead),
             Stage::Lock => self.lock(cpu, p, lead),
+            Stage::Recheck => self.recheck(cpu, p, lead),
             Stage::LockSlow => self.lock_slow(cpu, p),
             Stage::LockWaiter => self.lock_waiter(cpu, p),
             Stage::Granted => self.hold(cpu, p, self.now + lead),
@@ -233,8 +234,7 @@ impl<W: Workload> Engine<W> {
         let task = &mut self.tasks[p.index()];
         task.first = false;
         task.wake_next = true;
-        self.chans[id.index()].writers.push_back(p);
-        self.block(cpu, p, Waits::ToWrite(id), Stage::Lock, self.now + lead);
+        self.wait_for_channel(cpu, p, lead);
     }
 
     #[inline(always)]
@@ -265,8 +265,41 @@ impl<W: Workload> Engine<W> {
             return self.op_ends(cpu, p, if done { Stage::Next } else { Stage::Again }, lead);
         }
         self.tasks[p.index()].wake_next = true;
-        self.chans[id.index()].readers.push_back(p);
-        self.block(cpu, p, Waits::ToRead(id), Stage::Lock, self.now + lead);
+        self.wait_for_channel(cpu, p, lead);
+    }
+
+    /// The task joins the end of the channel's readers or writers that wait.
+    fn wait_for_channel(&mut self, cpu: CpuId, p: TaskId, lead: u64) {
+        let id = self.tasks[p.index()].chan;
+        let chan = &mut self.chans[id.index()];
+        let waits = match self.tasks[p.index()].kind {
+            Kind::Write => {
+                chan.writers.push_back(p);
+                Waits::ToWrite(id)
+            }
+            Kind::Read => {
+                chan.readers.push_back(p);
+                Waits::ToRead(id)
+            }
+        };
+        self.block(cpu, p, waits, Stage::Recheck, self.now + lead);
+    }
+
+    /// A task that waited for the channel was woken: it waits on, without having touched the lock,
+    /// if what it waits for is not there. A reader of a full pipe wakes a writer at each read, and a
+    /// page comes free only with the last of them.
+    fn recheck(&mut self, cpu: CpuId, p: TaskId, lead: u64) {
+        let task = &self.tasks[p.index()];
+        let chan = &self.chans[task.chan.index()];
+        let ready = match task.kind {
+            Kind::Write => !chan.is_full(),
+            Kind::Read => !chan.is_empty(),
+        };
+        if ready {
+            self.lock(cpu, p, lead);
+        } else {
+            self.wait_for_channel(cpu, p, lead);
+        }
     }
 
     /// A system call is over; on to the next unless the CPU must reschedule.

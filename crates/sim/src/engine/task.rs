@@ -12,8 +12,11 @@ pub(super) enum Stage {
     Next,
     /// With the same operation, from its system call on.
     Again,
-    /// By taking the channel's lock (after a wait for the channel).
+    /// By taking the channel's lock again, for what is left to write.
     Lock,
+    /// By looking whether what it waited for is there, and only then taking the channel's lock
+    /// (`wait_event_interruptible_exclusive`).
+    Recheck,
     /// By trying the lock once and sleeping for it (spinning ended for a reschedule).
     LockSlow,
     /// By trying the lock as the sleeper that it is.
