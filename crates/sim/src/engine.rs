@@ -202,7 +202,7 @@ impl<W: Workload> Engine<W> {
             self.sched.touch.clear();
             self.sched.nohz_balance_enter_idle(CpuId::from_index(index));
             self.sched.update_idle_core(CpuId::from_index(index));
-            self.cpus[index].since = self.now;
+            self.cpus[index].rare.since = self.now;
             self.sched.rqs[index].idle_stamp = self.now;
         }
         // What the periodic balance writes while an LLC has nothing to do: look at all of it.
@@ -305,10 +305,13 @@ impl<W: Workload> Engine<W> {
             let mut round = turn.by_ref().take(self.cpus.len());
             if let Some(&cpu) = round.find(|&&cpu| allowed.contains(cpu)) {
                 self.sched.set_task_cpu(TaskId::from_index(index), cpu);
-                self.tasks[index].warm_cpu = cpu;
+                self.tasks[index].placed.warm_cpu = cpu;
             }
         }
-        let pollers = self.chans.iter_mut().map(|chan| std::mem::take(&mut chan.pollers));
+        let pollers = self
+            .chans
+            .iter_mut()
+            .map(|chan| std::mem::take(&mut chan.waiting.pollers));
         for p in pollers.flatten().collect::<Vec<_>>() {
             self.start_in_place(p);
         }
@@ -322,7 +325,7 @@ impl<W: Workload> Engine<W> {
             return;
         }
         self.tasks[p.index()].waits = Waits::Nothing;
-        self.tasks[p.index()].queued_at = self.now;
+        self.tasks[p.index()].placed.queued_at = self.now;
         self.sched.update_rq_clock(cpu, Ns(self.now));
         self.sched.ttwu_do_activate(cpu, p, 0);
         let slot = &mut self.cpus[cpu.index()];
@@ -341,9 +344,9 @@ impl<W: Workload> Engine<W> {
         self.started_at = self.now;
         self.pulled_at_start = self.pulled();
         for cpu in &mut self.cpus {
-            cpu.busy = 0;
+            cpu.rare.busy = 0;
             if cpu.is_busy {
-                cpu.since = self.now;
+                cpu.rare.since = self.now;
             }
         }
     }
@@ -364,11 +367,11 @@ impl<W: Workload> Engine<W> {
         let end = self.ended_at;
         for cpu in &mut self.cpus {
             if cpu.is_busy {
-                cpu.busy += end.saturating_sub(cpu.since);
+                cpu.rare.busy += end.saturating_sub(cpu.rare.since);
             }
         }
         let time = end - self.started_at;
-        let busy = self.cpus.iter().map(|cpu| cpu.busy).sum();
+        let busy = self.cpus.iter().map(|cpu| cpu.rare.busy).sum();
         let before = self.pulled_at_start;
         let pulled = self.pulled();
         let pulled = std::array::from_fn(|kind| pulled[kind] - before[kind]);

@@ -21,21 +21,29 @@ impl ChanId {
     }
 }
 
-/// A pipe, or one direction of a socket pair.
+/// A pipe, or one direction of a socket pair. What each operation touches is in two cache lines.
 #[derive(Clone, Debug)]
+#[repr(align(128))]
 pub struct Chan {
     /// The lock that each read and write holds.
     pub mutex: Mutex,
     /// The CPU that last held the channel's lines.
     pub last_cpu: CpuId,
+    /// Who waits for what is in it or for room.
+    pub waiting: Box<Waiting>,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// A channel's wait queues.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting {
     /// Readers that wait, first come first.
     pub readers: VecDeque<TaskId>,
     /// Writers that wait, first come first.
     pub writers: VecDeque<TaskId>,
     /// Tasks that poll for something to read.
     pub pollers: Vec<TaskId>,
-    /// What is in it.
-    pub content: Content,
 }
 
 /// The kind of channel.
@@ -62,9 +70,7 @@ impl Chan {
         Chan {
             mutex: Mutex::default(),
             last_cpu: CpuId(0),
-            readers: VecDeque::new(),
-            writers: VecDeque::new(),
-            pollers: Vec::new(),
+            waiting: Box::default(),
             content,
         }
     }

@@ -25,8 +25,9 @@ pub(super) enum Phase {
     Exit,
 }
 
-/// A CPU.
+/// A CPU: what its events touch, in one cache line.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Cpu {
     /// When the phase ends.
     pub op_at: u64,
@@ -34,25 +35,32 @@ pub(super) struct Cpu {
     pub irq_at: u64,
     /// The next tick.
     pub tick_at: u64,
-    pub phase: Phase,
-    /// The pending interrupt is a kick for idle balancing.
-    pub kicked: bool,
-    /// The stopper must run: active balancing wants the running task.
-    pub stop_pending: bool,
     /// Instructions of the running segment at full speed, ns.
     compute: u64,
     /// Its waiting for memory, which a busy sibling does not stretch, ns.
     memory: u64,
+    /// What happens in it more rarely.
+    pub rare: Box<Rare>,
+    pub phase: Phase,
     /// Number of busy siblings.
     pub busy_siblings: u8,
+    /// It is in a task (or in the kernel between tasks), not in the idle loop.
+    pub is_busy: bool,
+    /// The pending interrupt is a kick for idle balancing.
+    pub kicked: bool,
+    /// The stopper must run: active balancing wants the running task.
+    pub stop_pending: bool,
+    /// Whether the idle state that it is in polls.
+    pub idle_polls: bool,
+}
+
+/// What a CPU needs to go idle and back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rare {
     /// Kernel work after the last event lasts until then.
     pub ready_at: u64,
     /// Exit latency of the idle state that it is in, ns.
     pub idle_exit: u64,
-    /// Whether that state polls.
-    pub idle_polls: bool,
-    /// It is in a task (or in the kernel between tasks), not in the idle loop.
-    pub is_busy: bool,
     /// When it became busy or idle.
     pub since: u64,
     /// Moving average of idle times, ns.
@@ -69,20 +77,15 @@ impl Cpu {
             op_at: NEVER,
             irq_at: NEVER,
             tick_at: first_tick,
-            phase: Phase::Idle,
-            kicked: false,
-            stop_pending: false,
             compute: 0,
             memory: 0,
+            rare: Box::default(),
+            phase: Phase::Idle,
             busy_siblings: 0,
-            ready_at: 0,
-            idle_exit: 0,
-            idle_polls: true,
             is_busy: false,
-            since: 0,
-            idle_avg: 0,
-            busy: 0,
-            newidle_steps: Vec::new(),
+            kicked: false,
+            stop_pending: false,
+            idle_polls: true,
         }
     }
 
@@ -106,6 +109,9 @@ impl Cpu {
         let speed = speeds[usize::from(self.busy_siblings)];
         if speed == FULL_SPEED {
             self.compute + self.memory
+        } else if let (Ok(compute), true) = (u32::try_from(self.compute), self.compute < 1 << 22) {
+            // A division of 32 bits is the quicker, and operations are short.
+            u64::from(compute * FULL_SPEED as u32 / speed as u32) + self.memory
         } else {
             self.compute * FULL_SPEED / speed + self.memory
         }

@@ -3,7 +3,7 @@
 use super::Engine;
 use super::cpu::Phase;
 use super::task::{Kind, Stage, Waits};
-use crate::object::mutex::{Next, Spinner};
+use crate::object::mutex::Next;
 use crate::object::{ChanId, Content};
 use crate::work::{Op, Workload};
 use wakelab_machine::CpuId;
@@ -66,7 +66,7 @@ impl<W: Workload> Engine<W> {
             Op::Poll(chan) => {
                 let empty = self.chans[chan.index()].is_empty();
                 if empty {
-                    self.chans[chan.index()].pollers.push(p);
+                    self.chans[chan.index()].waiting.pollers.push(p);
                     self.block(cpu, p, Waits::ToRead(chan), Stage::Next, self.now + lead);
                 } else {
                     self.resume_at(cpu, self.now + lead + self.prices.syscall);
@@ -135,9 +135,7 @@ impl<W: Workload> Engine<W> {
             self.tasks[p.index()].stage = Stage::LockSlow;
             return self.preempt(cpu);
         }
-        chan.mutex
-            .spinners
-            .push_back(Spinner { task: p, since: at });
+        chan.mutex.spin(p, at);
         self.tasks[p.index()].stage = Stage::LockSlow;
         self.set_phase(cpu, Phase::Spin, crate::queue::NEVER);
     }
@@ -149,7 +147,7 @@ impl<W: Workload> Engine<W> {
         if mutex.try_lock(p) {
             return self.hold(cpu, p, self.now);
         }
-        mutex.waiters.push_back(p);
+        mutex.wait(p);
         self.block(cpu, p, Waits::ForLock(id), Stage::LockWaiter, self.now);
     }
 
@@ -161,9 +159,7 @@ impl<W: Workload> Engine<W> {
         if mutex.try_lock_waiter(p) {
             return self.hold(cpu, p, now);
         }
-        if mutex.waiters.front() == Some(&p) {
-            mutex.handoff = true;
-            mutex.first_spins = Some(now);
+        if mutex.demand(p, now) {
             return self.set_phase(cpu, Phase::Spin, crate::queue::NEVER);
         }
         self.block(cpu, p, Waits::ForLock(id), Stage::LockWaiter, now);
@@ -274,11 +270,11 @@ impl<W: Workload> Engine<W> {
         let chan = &mut self.chans[id.index()];
         let waits = match self.tasks[p.index()].kind {
             Kind::Write => {
-                chan.writers.push_back(p);
+                chan.waiting.writers.push_back(p);
                 Waits::ToWrite(id)
             }
             Kind::Read => {
-                chan.readers.push_back(p);
+                chan.waiting.readers.push_back(p);
                 Waits::ToRead(id)
             }
         };
@@ -316,12 +312,7 @@ impl<W: Workload> Engine<W> {
     /// Lets go of a channel's lock and returns what that took, ns.
     #[inline(always)]
     fn unlock(&mut self, cpu: CpuId, id: ChanId) -> u64 {
-        let mutex = &mut self.chans[id.index()].mutex;
-        if mutex.spinners.is_empty() && mutex.waiters.is_empty() {
-            mutex.owner = TaskId::NONE;
-            return 0;
-        }
-        let (next, wake) = mutex.unlock();
+        let (next, wake) = self.chans[id.index()].mutex.unlock();
         match next {
             Next::Nobody => {}
             Next::Spinner(task, since) => {
@@ -340,12 +331,12 @@ impl<W: Workload> Engine<W> {
     /// Wakes those that wait to read: all that poll, and one reader.
     fn wake_readers(&mut self, cpu: CpuId, id: ChanId, lead: u64) -> u64 {
         let mut cost = 0;
-        if !self.chans[id.index()].pollers.is_empty() {
-            for poller in std::mem::take(&mut self.chans[id.index()].pollers) {
+        if !self.chans[id.index()].waiting.pollers.is_empty() {
+            for poller in std::mem::take(&mut self.chans[id.index()].waiting.pollers) {
                 cost += self.wake(cpu, poller, wf::SYNC, lead + cost);
             }
         }
-        if let Some(reader) = self.chans[id.index()].readers.pop_front() {
+        if let Some(reader) = self.chans[id.index()].waiting.readers.pop_front() {
             cost += self.wake(cpu, reader, wf::SYNC, lead + cost);
         }
         cost
@@ -353,7 +344,7 @@ impl<W: Workload> Engine<W> {
 
     /// Wakes one that waits to write (exclusive waiters of a pipe).
     fn wake_writer(&mut self, cpu: CpuId, id: ChanId, lead: u64) -> u64 {
-        match self.chans[id.index()].writers.pop_front() {
+        match self.chans[id.index()].waiting.writers.pop_front() {
             Some(writer) => self.wake(cpu, writer, wf::SYNC, lead),
             None => 0,
         }
@@ -362,7 +353,7 @@ impl<W: Workload> Engine<W> {
     /// Wakes all that wait to write (a socket's waiters are not exclusive).
     fn wake_all_writers(&mut self, cpu: CpuId, id: ChanId, lead: u64) -> u64 {
         let mut cost = 0;
-        for writer in std::mem::take(&mut self.chans[id.index()].writers) {
+        for writer in std::mem::take(&mut self.chans[id.index()].waiting.writers) {
             cost += self.wake(cpu, writer, wf::SYNC, lead + cost);
         }
         cost

@@ -42,7 +42,7 @@ impl<W: Workload> Engine<W> {
     pub(super) fn preempt(&mut self, cpu: CpuId) {
         let p = self.sched.rq(cpu).curr;
         self.begin_schedule(cpu);
-        self.tasks[p.index()].queued_at = self.now;
+        self.tasks[p.index()].placed.queued_at = self.now;
         self.preempting = true;
         self.switch(cpu, p);
         self.preempting = false;
@@ -129,8 +129,8 @@ impl<W: Workload> Engine<W> {
     /// What a task pays for its cold caches after a move, ns.
     fn refill(&mut self, cpu: CpuId, next: TaskId) -> u64 {
         let task = &mut self.tasks[next.index()];
-        let refill = self.prices.refill(task.warm_cpu, cpu);
-        task.warm_cpu = cpu;
+        let refill = self.prices.refill(task.placed.warm_cpu, cpu);
+        task.placed.warm_cpu = cpu;
         self.stats.stalled += refill;
         refill
     }
@@ -138,7 +138,7 @@ impl<W: Workload> Engine<W> {
     fn enter_idle(&mut self, cpu: CpuId, prev: TaskId, cost: u64) {
         self.sched.touch.clear();
         self.sched.update_idle_core(cpu);
-        let expected = self.cpus[cpu.index()].idle_avg;
+        let expected = self.cpus[cpu.index()].rare.idle_avg;
         let stop_tick = expected > self.tick_ns;
         if stop_tick {
             self.sched.nohz_balance_enter_idle(cpu);
@@ -152,14 +152,14 @@ impl<W: Workload> Engine<W> {
         let slot = &mut self.cpus[cpu.index()];
         slot.phase = Phase::Idle;
         slot.op_at = NEVER;
-        slot.ready_at = self.now + cost;
-        slot.idle_exit = state.map_or(0, |s| s.exit);
+        slot.rare.ready_at = self.now + cost;
+        slot.rare.idle_exit = state.map_or(0, |s| s.exit);
         slot.idle_polls = state.is_none_or(|s| s.polling);
         if stop_tick {
             slot.tick_at = NEVER;
         }
         if self.sched.rq(cpu).ttwu_pending {
-            slot.irq_at = slot.irq_at.min(slot.ready_at.max(self.now + 1));
+            slot.irq_at = slot.irq_at.min(slot.rare.ready_at.max(self.now + 1));
         }
         self.arm(cpu);
     }
@@ -171,9 +171,9 @@ impl<W: Workload> Engine<W> {
         let now = self.now;
         let next_tick = self.next_tick(now);
         let slot = &mut self.cpus[cpu.index()];
-        let idle = now - slot.since;
-        slot.idle_avg = (slot.idle_avg * 7 + idle) / 8;
-        slot.since = now;
+        let idle = now - slot.rare.since;
+        slot.rare.idle_avg = (slot.rare.idle_avg * 7 + idle) / 8;
+        slot.rare.since = now;
         if slot.tick_at == NEVER {
             slot.tick_at = next_tick;
         }
@@ -185,8 +185,8 @@ impl<W: Workload> Engine<W> {
         if !std::mem::replace(&mut slot.is_busy, false) {
             return;
         }
-        slot.busy += self.now - slot.since;
-        slot.since = self.now;
+        slot.rare.busy += self.now - slot.rare.since;
+        slot.rare.since = self.now;
         self.siblings_changed(cpu, false);
     }
 
@@ -226,7 +226,7 @@ impl<W: Workload> Engine<W> {
     fn defer_irq(&mut self, cpu: CpuId) {
         let now = self.now;
         let slot = &mut self.cpus[cpu.index()];
-        if let Some(&end) = slot.newidle_steps.iter().find(|&&end| end >= now) {
+        if let Some(&end) = slot.rare.newidle_steps.iter().find(|&&end| end >= now) {
             slot.op_at = slot.op_at.min(end);
         }
         slot.irq_at = slot.op_at + 1;

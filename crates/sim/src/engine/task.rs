@@ -45,15 +45,19 @@ pub(super) enum Waits {
     ForOthers,
 }
 
-/// A task.
+/// A task: what each of its operations touches, in one cache line.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct TaskSim {
     pub rng: Rng,
     pub stage: Stage,
-    pub kind: Kind,
+    /// Its last placement and waits.
+    pub placed: Box<Placed>,
     pub chan: ChanId,
     /// Bytes left of the operation.
     pub left: u32,
+    pub waits: Waits,
+    pub kind: Kind,
     /// The system call under way has not slept yet.
     pub first: bool,
     /// It has slept for the channel, so it must wake the next one when it is done.
@@ -62,41 +66,49 @@ pub(super) struct TaskSim {
     pub woken: bool,
     /// It is on a wake list, to be queued by its CPU.
     pub waking: bool,
-    pub waits: Waits,
-    /// The CPU that its caches are warm on.
-    pub warm_cpu: CpuId,
+}
+
+/// Where a task was placed last, and since when it waits.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
     /// When it became runnable, ns; for the wait in the run queue.
     pub queued_at: u64,
     /// When it was woken, ns, until it runs.
     pub woken_at: u64,
-    /// The last placement: its reason, its CPU, whether that was idle.
+    /// Why it was placed where it was.
     pub reason: Reason,
-    pub placed: CpuId,
-    pub placed_idle: bool,
+    /// Where.
+    pub cpu: CpuId,
+    /// Whether that CPU was idle.
+    pub idle: bool,
+    /// The CPU that its caches are warm on.
+    pub warm_cpu: CpuId,
 }
 
 /// No wake-up to be accounted.
 pub(super) const NOT_WOKEN: u64 = u64::MAX;
 
 impl TaskSim {
-    pub fn new(seed: u64, number: u64) -> TaskSim {
+    pub fn new(seed: u64, number: u64, warm_cpu: CpuId) -> TaskSim {
         TaskSim {
             rng: Rng::stream(seed, number),
             stage: Stage::Next,
-            kind: Kind::Read,
+            placed: Box::new(Placed {
+                queued_at: 0,
+                woken_at: NOT_WOKEN,
+                reason: Reason::SlowPath,
+                cpu: warm_cpu,
+                idle: false,
+                warm_cpu,
+            }),
             chan: ChanId(0),
             left: 0,
+            waits: Waits::Nothing,
+            kind: Kind::Read,
             first: true,
             wake_next: false,
             woken: false,
             waking: false,
-            waits: Waits::Nothing,
-            warm_cpu: CpuId(0),
-            queued_at: 0,
-            woken_at: NOT_WOKEN,
-            reason: Reason::SlowPath,
-            placed: CpuId(0),
-            placed_idle: false,
         }
     }
 }

@@ -63,7 +63,7 @@ impl<W: Workload> Engine<W> {
 
     /// `newidle_balance`, `lead` ns after the event. Returns what it took, ns.
     pub(super) fn newidle(&mut self, cpu: CpuId, lead: u64) -> u64 {
-        let mut steps = std::mem::take(&mut self.cpus[cpu.index()].newidle_steps);
+        let mut steps = std::mem::take(&mut self.cpus[cpu.index()].rare.newidle_steps);
         steps.clear();
         let mut end = self.now + lead;
         let cost = self.balancing(cpu, lead, |sched, now, price| {
@@ -74,7 +74,7 @@ impl<W: Workload> Engine<W> {
                 spent
             });
         });
-        self.cpus[cpu.index()].newidle_steps = steps;
+        self.cpus[cpu.index()].rare.newidle_steps = steps;
         cost
     }
 

@@ -69,11 +69,11 @@ impl<W: Workload> Engine<W> {
         self.stats.wakeups += 1;
         let task = &mut self.tasks[p.index()];
         task.waking = true;
-        task.woken_at = self.now;
-        task.queued_at = self.now;
-        task.placed = prev;
-        task.placed_idle = false;
-        task.reason = Reason::OnCpu;
+        task.placed.woken_at = self.now;
+        task.placed.queued_at = self.now;
+        task.placed.cpu = prev;
+        task.placed.idle = false;
+        task.placed.reason = Reason::OnCpu;
         self.stats.on_cpu();
         self.sched.touch.clear();
         self.queue_remote(cpu, p, prev);
@@ -95,11 +95,11 @@ impl<W: Workload> Engine<W> {
             .sched
             .select_task_rq(p, prev, cpu, waker, wake_flags, in_task);
         let task = &mut self.tasks[p.index()];
-        task.reason = decision.reason;
-        task.placed = decision.cpu;
-        task.placed_idle = self.sched.rq(decision.cpu).curr.is_none();
-        task.woken_at = self.now;
-        task.queued_at = self.now;
+        task.placed.reason = decision.reason;
+        task.placed.cpu = decision.cpu;
+        task.placed.idle = self.sched.rq(decision.cpu).curr.is_none();
+        task.placed.woken_at = self.now;
+        task.placed.queued_at = self.now;
         self.stats.decided(&decision, decision.cpu != prev);
         decision.cpu
     }
@@ -147,17 +147,17 @@ impl<W: Workload> Engine<W> {
         let mut arrives = at + sent + travel;
         if idle {
             // A CPU still on its way into the idle state sees the request before it enters.
-            let exit = if arrives < slot.ready_at {
+            let exit = if arrives < slot.rare.ready_at {
                 0
             } else {
-                slot.idle_exit
+                slot.rare.idle_exit
             };
             let notice = if polls {
                 self.prices.poll_wake
             } else {
                 self.prices.ipi_receive
             };
-            arrives = arrives.max(slot.ready_at) + exit + notice;
+            arrives = arrives.max(slot.rare.ready_at) + exit + notice;
         }
         if arrives < slot.irq_at {
             slot.irq_at = arrives;
@@ -236,8 +236,7 @@ impl<W: Workload> Engine<W> {
     pub(super) fn add_task(&mut self, spec: &TaskSpec, role: u32) -> TaskId {
         let p = self.sched.new_task(spec);
         debug_assert_eq!(p.index(), self.tasks.len());
-        let mut task = TaskSim::new(self.seed, p.0.into());
-        task.warm_cpu = spec.cpu;
+        let task = TaskSim::new(self.seed, p.0.into(), spec.cpu);
         self.tasks.push(task);
         self.live += 1;
         self.work.spawned(role, p);
@@ -273,12 +272,14 @@ impl<W: Workload> Engine<W> {
         let idle = slot.phase == Phase::Idle;
         if idle && resched {
             // The interrupt ends the idle state; what it woke here is scheduled after that.
-            let exit = if self.now < slot.ready_at {
+            let exit = if self.now < slot.rare.ready_at {
                 0
             } else {
-                slot.idle_exit
+                slot.rare.idle_exit
             };
-            slot.irq_at = slot.irq_at.min(self.now.max(slot.ready_at) + exit + cost);
+            slot.irq_at = slot
+                .irq_at
+                .min(self.now.max(slot.rare.ready_at) + exit + cost);
         } else if resched {
             slot.irq_at = slot.irq_at.min(self.now + cost);
         }
@@ -292,12 +293,16 @@ impl<W: Workload> Engine<W> {
     /// The task runs: its wait is over and goes into the records.
     pub(super) fn account_wait(&mut self, p: TaskId, cpu: CpuId, starts: u64) {
         let task = &mut self.tasks[p.index()];
-        self.stats.rq_wait += starts.saturating_sub(task.queued_at);
-        if task.woken_at != NOT_WOKEN {
-            let latency = starts.saturating_sub(task.woken_at);
-            self.stats
-                .ran(task.reason, latency, task.placed_idle, task.placed != cpu);
-            task.woken_at = NOT_WOKEN;
+        self.stats.rq_wait += starts.saturating_sub(task.placed.queued_at);
+        if task.placed.woken_at != NOT_WOKEN {
+            let latency = starts.saturating_sub(task.placed.woken_at);
+            self.stats.ran(
+                task.placed.reason,
+                latency,
+                task.placed.idle,
+                task.placed.cpu != cpu,
+            );
+            task.placed.woken_at = NOT_WOKEN;
         }
     }
 }

@@ -16,19 +16,26 @@ pub struct Spinner {
     pub since: u64,
 }
 
-/// The mutex.
+/// The mutex. What only contenders touch is kept apart, so that a free mutex is one word.
 #[derive(Clone, Debug, Default)]
 pub struct Mutex {
     /// Who holds it.
     pub owner: TaskId,
-    /// Those that spin in the queue, first come first (`osq`).
-    pub spinners: VecDeque<Spinner>,
-    /// Those that sleep, first come first (`wait_list`). The first may be awake and spinning.
-    pub waiters: VecDeque<TaskId>,
-    /// The first waiter is awake and spins since then.
-    pub first_spins: Option<u64>,
+    /// Somebody spins or sleeps for it.
+    contended: bool,
     /// MUTEX_FLAG_HANDOFF.
     pub handoff: bool,
+    contenders: Box<Contenders>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Contenders {
+    /// Those that spin in the queue, first come first (`osq`).
+    spinners: VecDeque<Spinner>,
+    /// Those that sleep, first come first (`wait_list`). The first may be awake and spinning.
+    waiters: VecDeque<TaskId>,
+    /// The first waiter is awake and spins since then.
+    first_spins: Option<u64>,
 }
 
 /// Who gets the mutex at an unlock.
@@ -52,11 +59,46 @@ impl Mutex {
         self.owner == task
     }
 
+    /// Joins the queue of those that spin.
+    pub fn spin(&mut self, task: TaskId, since: u64) {
+        self.contended = true;
+        self.contenders.spinners.push_back(Spinner { task, since });
+    }
+
+    /// Joins those that sleep.
+    pub fn wait(&mut self, task: TaskId) {
+        self.contended = true;
+        self.contenders.waiters.push_back(task);
+    }
+
+    /// A woken sleeper that found the mutex taken demands it, and spins if it is the first. Tells
+    /// whether it is.
+    pub fn demand(&mut self, task: TaskId, now: u64) -> bool {
+        let first = self.contenders.waiters.front() == Some(&task);
+        if first {
+            self.handoff = true;
+            self.contenders.first_spins = Some(now);
+        }
+        first
+    }
+
     /// The owner lets go. Tells who has the mutex now, and which sleeper is to be woken.
+    #[inline(always)]
     pub fn unlock(&mut self) -> (Next, TaskId) {
         debug_assert!(self.owner.is_some(), "only an owner unlocks");
         self.owner = TaskId::NONE;
-        if let (Some(since), true) = (self.first_spins, self.handoff || self.spinners.is_empty()) {
+        if !self.contended {
+            return (Next::Nobody, TaskId::NONE);
+        }
+        let next = self.unlock_slowpath();
+        let left = &self.contenders;
+        self.contended = !left.spinners.is_empty() || !left.waiters.is_empty();
+        next
+    }
+
+    fn unlock_slowpath(&mut self) -> (Next, TaskId) {
+        let spins = self.contenders.first_spins;
+        if let (Some(since), true) = (spins, self.handoff || self.contenders.spinners.is_empty()) {
             let first = self.take_first();
             return (Next::Spinner(first, since), TaskId::NONE);
         }
@@ -64,11 +106,12 @@ impl Mutex {
             let first = self.take_first();
             return (Next::Sleeper(first), first);
         }
-        let wake = match self.first_spins {
-            None => self.waiters.front().copied().unwrap_or(TaskId::NONE),
+        let first = self.contenders.waiters.front().copied();
+        let wake = match spins {
+            None => first.unwrap_or(TaskId::NONE),
             Some(_) => TaskId::NONE,
         };
-        match self.spinners.pop_front() {
+        match self.contenders.spinners.pop_front() {
             Some(spinner) => {
                 self.owner = spinner.task;
                 (Next::Spinner(spinner.task, spinner.since), wake)
@@ -82,29 +125,31 @@ impl Mutex {
         if !self.try_lock(task) {
             return false;
         }
-        if self.waiters.front() == Some(&task) {
+        if self.contenders.waiters.front() == Some(&task) {
             self.handoff = false;
-            self.first_spins = None;
+            self.contenders.first_spins = None;
         }
-        self.waiters.retain(|&waiter| waiter != task);
+        self.contenders.waiters.retain(|&waiter| waiter != task);
         true
     }
 
     /// A spinner gives up.
     pub fn stop_spinning(&mut self, task: TaskId) {
-        self.spinners.retain(|spinner| spinner.task != task);
-        if self.waiters.front() == Some(&task) {
-            self.first_spins = None;
+        let contenders = &mut self.contenders;
+        contenders.spinners.retain(|spinner| spinner.task != task);
+        if contenders.waiters.front() == Some(&task) {
+            contenders.first_spins = None;
         }
     }
 
     fn take_first(&mut self) -> TaskId {
         let first = self
+            .contenders
             .waiters
             .pop_front()
             .expect("a hand-over needs a waiter");
         self.handoff = false;
-        self.first_spins = None;
+        self.contenders.first_spins = None;
         self.owner = first;
         first
     }
@@ -114,38 +159,52 @@ impl Mutex {
 mod tests {
     use super::*;
 
-    fn spinner(n: u32) -> Spinner {
-        Spinner {
-            task: TaskId(n),
-            since: u64::from(n),
-        }
-    }
-
     #[test]
     fn spinners_get_it_in_order_and_the_first_sleeper_is_woken_each_time() {
         let mut mutex = Mutex::default();
         assert!(mutex.try_lock(TaskId(0)));
         assert!(!mutex.try_lock(TaskId(1)));
-        mutex.spinners.extend([spinner(1), spinner(2)]);
-        mutex.waiters.push_back(TaskId(3));
+        mutex.spin(TaskId(1), 1);
+        mutex.spin(TaskId(2), 2);
+        mutex.wait(TaskId(3));
         assert_eq!(mutex.unlock(), (Next::Spinner(TaskId(1), 1), TaskId(3)));
         assert_eq!(mutex.unlock(), (Next::Spinner(TaskId(2), 2), TaskId(3)));
         assert_eq!(mutex.unlock(), (Next::Nobody, TaskId(3)));
-        assert!(mutex.try_lock_waiter(TaskId(3)) && mutex.waiters.is_empty());
+        assert!(mutex.try_lock_waiter(TaskId(3)));
+        assert_eq!(mutex.unlock(), (Next::Nobody, TaskId::NONE));
     }
 
     #[test]
     fn a_woken_waiter_that_failed_gets_it_handed_over_before_spinners() {
         let mut mutex = Mutex::default();
         mutex.try_lock(TaskId(0));
-        mutex.spinners.push_back(spinner(1));
-        mutex.waiters.push_back(TaskId(3));
-        mutex.handoff = true;
-        mutex.first_spins = Some(9);
+        mutex.spin(TaskId(1), 1);
+        mutex.wait(TaskId(3));
+        assert!(!mutex.try_lock_waiter(TaskId(3)));
+        assert!(mutex.demand(TaskId(3), 9));
         assert_eq!(mutex.unlock(), (Next::Spinner(TaskId(3), 9), TaskId::NONE));
         assert_eq!((mutex.owner, mutex.handoff), (TaskId(3), false));
-        mutex.waiters.push_back(TaskId(4));
-        mutex.handoff = true;
+    }
+
+    #[test]
+    fn a_demand_holds_while_its_task_is_preempted() {
+        let mut mutex = Mutex::default();
+        mutex.try_lock(TaskId(0));
+        mutex.wait(TaskId(4));
+        mutex.wait(TaskId(5));
+        assert!(!mutex.demand(TaskId(5), 1), "only the first may");
+        assert!(mutex.demand(TaskId(4), 1));
+        mutex.stop_spinning(TaskId(4));
         assert_eq!(mutex.unlock(), (Next::Sleeper(TaskId(4)), TaskId(4)));
+        assert_eq!(mutex.owner, TaskId(4));
+    }
+
+    #[test]
+    fn a_spinner_that_gave_up_gets_nothing() {
+        let mut mutex = Mutex::default();
+        mutex.try_lock(TaskId(0));
+        mutex.spin(TaskId(1), 1);
+        mutex.stop_spinning(TaskId(1));
+        assert_eq!(mutex.unlock(), (Next::Nobody, TaskId::NONE));
     }
 }
