@@ -1,6 +1,6 @@
 //! The end of a wake-up on the CPU that was chosen (kernel `sched/core.c`).
 
-use crate::fair::flags::ENQUEUE_WAKEUP;
+use crate::fair::flags::{ENQUEUE_MIGRATED, ENQUEUE_WAKEUP, WF_MIGRATED};
 use crate::features::Feat;
 use crate::ids::TaskId;
 use crate::state::{Rq, Sched};
@@ -8,10 +8,16 @@ use wakelab_machine::CpuId;
 
 impl Sched {
     /// `ttwu_do_activate`: queues a woken task, preempts for it if it should, and accounts the idle
-    /// time that it ended. The CPU's clock must be up to date.
+    /// time that it ended. WF_MIGRATED tells that the wake-up took the task to another CPU, so that
+    /// its vruntime is relative. The CPU's clock must be up to date.
     #[inline]
     pub fn ttwu_do_activate(&mut self, cpu: CpuId, p: TaskId, wake_flags: u32) {
-        self.activate_task(cpu, p, ENQUEUE_WAKEUP);
+        let migrated = if wake_flags & WF_MIGRATED != 0 {
+            ENQUEUE_MIGRATED
+        } else {
+            0
+        };
+        self.activate_task(cpu, p, ENQUEUE_WAKEUP | migrated);
         self.check_preempt_curr(cpu, p, wake_flags);
         let was_idle = self.rq(cpu).idle_stamp != 0;
         self.rq_mut(cpu).account_idle();

@@ -30,6 +30,7 @@ use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::balance::CpuIdle;
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::features::FeatureSet;
+use wakelab_sched::placement::wf;
 use wakelab_sched::{Release, Rules, Sched, TaskId, TgId, Tunables};
 
 /// How tasks are grouped.
@@ -287,8 +288,8 @@ impl<W: Workload> Engine<W> {
         self.run_task(cpu, 0);
     }
 
-    /// Gives the tasks that sleep to CPUs in a random order, each CPU in turn, and starts those that
-    /// await the go there: woken by the one task that gives it, they would first pile up around it.
+    /// Gives the tasks that await the go to CPUs in a random order, each CPU in turn, and starts them
+    /// there: woken by the one task that gives it, they would first pile up around it.
     fn spread(&mut self) {
         let mut cpus: Vec<CpuId> = (0..self.cpus.len()).map(CpuId::from_index).collect();
         let mut rng = Rng::stream(self.seed, SPREAD_STREAM);
@@ -296,38 +297,36 @@ impl<W: Workload> Engine<W> {
             cpus.swap(last, rng.below(last as u64 + 1) as usize);
         }
         let mut turn = cpus.iter().cycle();
-        for index in 0..self.tasks.len() {
-            let task = &self.sched.tasks[index];
-            if task.on_rq || task.on_cpu || self.tasks[index].waking || task.exiting {
-                continue;
-            }
-            let allowed = task.cpus;
-            let mut round = turn.by_ref().take(self.cpus.len());
-            if let Some(&cpu) = round.find(|&&cpu| allowed.contains(cpu)) {
-                self.sched.set_task_cpu(TaskId::from_index(index), cpu);
-                self.tasks[index].placed.warm_cpu = cpu;
-            }
-        }
         let pollers = self
             .chans
             .iter_mut()
             .map(|chan| std::mem::take(&mut chan.waiting.pollers));
         for p in pollers.flatten().collect::<Vec<_>>() {
-            self.start_in_place(p);
+            let task = &self.sched.tasks[p.index()];
+            if task.on_rq || task.on_cpu || self.tasks[p.index()].waking {
+                self.tasks[p.index()].woken = true;
+                continue;
+            }
+            let allowed = task.cpus;
+            let mut round = turn.by_ref().take(cpus.len());
+            let next = round.find(|&&cpu| allowed.contains(cpu));
+            self.start_at(p, next.copied().unwrap_or(task.cpu));
         }
     }
 
-    /// Queues a sleeping task on its CPU, without a placement.
-    fn start_in_place(&mut self, p: TaskId) {
-        let cpu = self.sched.tasks[p.index()].cpu;
-        if self.sched.tasks[p.index()].on_rq || self.tasks[p.index()].waking {
-            self.tasks[p.index()].woken = true;
-            return;
+    /// Queues a sleeping task on a CPU, without a placement.
+    fn start_at(&mut self, p: TaskId, cpu: CpuId) {
+        let moved = self.sched.tasks[p.index()].cpu != cpu;
+        if moved {
+            self.sched.set_task_cpu(p, cpu);
         }
-        self.tasks[p.index()].waits = Waits::Nothing;
-        self.tasks[p.index()].placed.queued_at = self.now;
+        let task = &mut self.tasks[p.index()];
+        task.waits = Waits::Nothing;
+        task.placed.queued_at = self.now;
+        task.placed.warm_cpu = cpu;
         self.sched.update_rq_clock(cpu, Ns(self.now));
-        self.sched.ttwu_do_activate(cpu, p, 0);
+        let flags = if moved { wf::MIGRATED } else { 0 };
+        self.sched.ttwu_do_activate(cpu, p, flags);
         let slot = &mut self.cpus[cpu.index()];
         slot.irq_at = slot.irq_at.min(self.now + 1);
         self.arm(cpu);

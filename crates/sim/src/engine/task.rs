@@ -66,6 +66,8 @@ pub(super) struct TaskSim {
     pub woken: bool,
     /// It is on a wake list, to be queued by its CPU.
     pub waking: bool,
+    /// The wake-up that put it there moved it to another CPU (`sched_remote_wakeup`).
+    pub remote_wakeup: bool,
 }
 
 /// Where a task was placed last, and since when it waits.
@@ -109,6 +111,7 @@ impl TaskSim {
             wake_next: false,
             woken: false,
             waking: false,
+            remote_wakeup: false,
         }
     }
 }

@@ -38,7 +38,9 @@ impl<W: Workload> Engine<W> {
         let memory = TASK_LINES * self.prices.transfer(prev, cpu);
         self.sched.touch.clear();
         let target = self.place(p, prev, cpu, waker, wf::TTWU | wake_flags);
+        let mut wake_flags = wake_flags;
         if target != prev {
+            wake_flags |= wf::MIGRATED;
             self.sched.set_task_cpu(p, target);
             self.stats.migrations += 1;
         }
@@ -46,6 +48,7 @@ impl<W: Workload> Engine<W> {
         let queued = self.sched.ttwu_queue_cond(p, cpu, target);
         let mut cost = if queued {
             self.tasks[p.index()].waking = true;
+            self.tasks[p.index()].remote_wakeup = target != prev;
             self.queue_remote(cpu, p, target);
             self.prices.wakeup / 2
         } else {
@@ -69,6 +72,7 @@ impl<W: Workload> Engine<W> {
         self.stats.wakeups += 1;
         let task = &mut self.tasks[p.index()];
         task.waking = true;
+        task.remote_wakeup = false;
         task.placed.woken_at = self.now;
         task.placed.queued_at = self.now;
         task.placed.cpu = prev;
@@ -177,8 +181,10 @@ impl<W: Workload> Engine<W> {
         let mut list = std::mem::take(&mut self.sched.rq_mut(cpu).wake_list);
         let count = list.len() as u64;
         for &p in &list {
-            self.tasks[p.index()].waking = false;
-            self.enqueue_woken(p, cpu, 0);
+            let task = &mut self.tasks[p.index()];
+            task.waking = false;
+            let migrated = if task.remote_wakeup { wf::MIGRATED } else { 0 };
+            self.enqueue_woken(p, cpu, migrated);
         }
         list.clear();
         let rq = self.sched.rq_mut(cpu);
