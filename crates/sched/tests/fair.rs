@@ -653,3 +653,39 @@ proptest! {
         }
     }
 }
+
+/// `migrate_task_rq_fair`, `enqueue_entity` (WF_MIGRATED): vruntimes of different CPUs have nothing
+/// in common, so a task takes along how far it is from `min_vruntime`, and neither its vruntime nor
+/// a sleeper's whole credit.
+#[test]
+fn a_wake_up_that_moves_a_task_keeps_its_lag() {
+    let mut scene = Scene::new(2);
+    let stays = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
+    let moves = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
+    scene.fork(TgId::ROOT, Policy::Normal, 0, 1);
+    scene.run(200);
+    let from = scene.sched.root_cfs(CpuId(0));
+    let to = scene.sched.root_cfs(CpuId(1));
+    scene.sleep(moves);
+    let se = scene.sched.tasks[moves.index()].se;
+    let lag = |scene: &Scene, cfs: wakelab_sched::CfsId| {
+        let min = scene.sched.cfs[cfs.index()].min_vruntime;
+        scene.sched.se[se.index()].vruntime.wrapping_sub(min) as i64
+    };
+    let apart =
+        scene.sched.cfs[to.index()].min_vruntime - scene.sched.cfs[from.index()].min_vruntime;
+    assert!(
+        apart > 50 * MS,
+        "the queues must differ for the test to mean anything"
+    );
+    let before = lag(&scene, from);
+    scene.sched.set_task_cpu(moves, CpuId(1));
+    let flags = wakelab_sched::fair::flags::WF_TTWU | wakelab_sched::fair::flags::WF_MIGRATED;
+    scene.sched.ttwu_do_activate(CpuId(1), moves, flags);
+    let after = lag(&scene, to);
+    assert!(
+        (after - before).unsigned_abs() < MS,
+        "lag {before} became {after}"
+    );
+    assert!(scene.sched.tasks[stays.index()].on_rq);
+}
