@@ -158,7 +158,11 @@ impl<W: Workload> Engine<W> {
             lines: Lines::new(ncpu, sched.llc.len(), sched.tgs.len()),
             prices,
             queue: EventQueue::new(ncpu + 1),
-            cpus: vec![Cpu::new(NEVER); ncpu],
+            cpus: machine
+                .cpus
+                .iter()
+                .map(|cpu| Cpu::new(cpu.capacity))
+                .collect(),
             tasks: Vec::with_capacity(work.max_tasks()),
             chans: work.channels(),
             work,

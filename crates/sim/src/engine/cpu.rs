@@ -42,6 +42,8 @@ pub(super) struct Cpu {
     /// What happens in it more rarely.
     pub rare: Box<Rare>,
     pub phase: Phase,
+    /// Its capacity, 1024 for the biggest CPU of the machine: what it does of full-speed work.
+    capacity: u16,
     /// Number of busy siblings.
     pub busy_siblings: u8,
     /// It is in a task (or in the kernel between tasks), not in the idle loop.
@@ -72,11 +74,12 @@ pub(super) struct Rare {
 }
 
 impl Cpu {
-    pub fn new(first_tick: u64) -> Cpu {
+    pub fn new(capacity: u32) -> Cpu {
         Cpu {
             op_at: NEVER,
             irq_at: NEVER,
-            tick_at: first_tick,
+            tick_at: NEVER,
+            capacity: capacity.clamp(1, FULL_SPEED as u32) as u16,
             compute: 0,
             memory: 0,
             rare: Box::default(),
@@ -106,7 +109,8 @@ impl Cpu {
 
     #[inline(always)]
     fn length(&self, speeds: &[u64]) -> u64 {
-        let speed = speeds[usize::from(self.busy_siblings)];
+        let speed = speeds[usize::from(self.busy_siblings)] * u64::from(self.capacity) / FULL_SPEED;
+        let speed = speed.max(1);
         if speed == FULL_SPEED {
             self.compute + self.memory
         } else if let (Ok(compute), true) = (u32::try_from(self.compute), self.compute < 1 << 22) {
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_busy_sibling_stretches_what_is_left_of_the_instructions() {
-        let mut cpu = Cpu::new(NEVER);
+        let mut cpu = Cpu::new(1024);
         cpu.begin(Phase::Compute, 0, 1000, 0, &SPEEDS);
         assert_eq!(cpu.op_at, 1000);
         cpu.sibling_changed(400, true, &SPEEDS);
@@ -164,9 +168,20 @@ mod tests {
 
     #[test]
     fn waiting_for_memory_is_not_stretched() {
-        let mut cpu = Cpu::new(NEVER);
+        let mut cpu = Cpu::new(1024);
         cpu.begin(Phase::Op, 0, 0, 1000, &SPEEDS);
         cpu.sibling_changed(500, true, &SPEEDS);
         assert_eq!(cpu.op_at, 1000);
+    }
+
+    #[test]
+    fn a_small_cpu_takes_longer_and_gives_back_what_is_left_at_full_speed() {
+        let mut cpu = Cpu::new(512);
+        cpu.begin(Phase::Compute, 0, 1000, 100, &SPEEDS);
+        assert_eq!(cpu.op_at, 2100);
+        cpu.begin(Phase::Compute, 0, 1000, 0, &SPEEDS);
+        assert_eq!(cpu.compute_left(1500, &SPEEDS), 250);
+        cpu.sibling_changed(1000, true, &SPEEDS);
+        assert_eq!(cpu.op_at, 1000 + 2000);
     }
 }
