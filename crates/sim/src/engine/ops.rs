@@ -365,6 +365,9 @@ impl<W: Workload> Engine<W> {
         task.waits = waits;
         task.stage = then;
         task.woken = false;
+        if at == self.now {
+            return self.block_done(cpu);
+        }
         self.set_phase(cpu, Phase::Block, at);
     }
 
