@@ -203,6 +203,8 @@ costs! {
     pipe_op_ns,
     /// A socket send's or receive's own instructions, without transfers, system call and copy.
     socket_op_ns,
+    /// The same for TCP over loopback, of a send or receive that emits a segment or acknowledgement.
+    tcp_op_ns,
     /// Refill of a task's working set after a move within the LLC.
     refill_llc_ns_per_kib,
     /// Refill of a task's working set after a move to another LLC of the package.

@@ -1,8 +1,9 @@
-//! What tasks block on: pipes and sockets, with the lock that guards each and the wait queues.
+//! What tasks block on: pipes, sockets and TCP connections, with the lock that guards each and the wait queues.
 
 pub mod mutex;
 pub mod pipe;
 pub mod socket;
+pub mod tcp;
 
 use mutex::Mutex;
 use std::collections::VecDeque;
@@ -53,6 +54,8 @@ pub enum Content {
     Pipe(pipe::Ring),
     /// One direction of a Unix stream socket pair.
     Socket(socket::Stream),
+    /// One direction of a TCP connection over loopback.
+    Tcp(tcp::Stream),
 }
 
 impl Chan {
@@ -64,6 +67,11 @@ impl Chan {
     /// An empty direction of a socket pair.
     pub fn socket() -> Chan {
         Chan::with(Content::Socket(socket::Stream::default()))
+    }
+
+    /// An empty direction of a TCP connection.
+    pub fn tcp() -> Chan {
+        Chan::with(Content::Tcp(tcp::Stream::default()))
     }
 
     fn with(content: Content) -> Chan {
@@ -81,6 +89,7 @@ impl Chan {
         match &self.content {
             Content::Pipe(ring) => ring.is_empty(),
             Content::Socket(stream) => stream.is_empty(),
+            Content::Tcp(stream) => stream.is_empty(),
         }
     }
 
@@ -90,6 +99,7 @@ impl Chan {
         match &self.content {
             Content::Pipe(ring) => ring.is_full(),
             Content::Socket(stream) => stream.is_full(),
+            Content::Tcp(stream) => stream.is_full(),
         }
     }
 }

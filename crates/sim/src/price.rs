@@ -45,6 +45,8 @@ pub struct Prices {
     pub pipe_op: u64,
     /// A socket operation's own instructions, ns.
     pub socket_op: u64,
+    /// A TCP operation's own instructions if it emits a packet, ns.
+    pub tcp_op: u64,
     /// Idle states, shallowest first.
     pub idle_states: Vec<IdlePrice>,
 }
@@ -125,6 +127,7 @@ impl Prices {
             balance_cpu: ns(&costs.balance_cpu_ns),
             pipe_op: ns(&costs.pipe_op_ns),
             socket_op: ns(&costs.socket_op_ns),
+            tcp_op: ns(&costs.tcp_op_ns),
             idle_states: states.collect(),
         }
     }

@@ -26,13 +26,25 @@ pub struct Hackbench {
     pub loops: u64,
     /// `-s`: bytes of a message.
     pub datasize: u32,
-    /// `-p`: pipes instead of socket pairs.
-    pub pipe: bool,
+    /// `-p`, `-i` or neither: what messages go through.
+    pub transport: Transport,
     /// `-T`: threads instead of processes.
     pub threads: bool,
     /// `-F`: the main thread under SCHED_FIFO. It sleeps through the measured part, so that the
     /// model, which has the fair class only, runs it there.
     pub fifo: bool,
+}
+
+/// What messages go through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Unix stream socket pairs.
+    #[default]
+    Socket,
+    /// `-p`: pipes. They win over `-i`.
+    Pipe,
+    /// `-i`: TCP connections over loopback.
+    Inet,
 }
 
 impl Default for Hackbench {
@@ -42,7 +54,7 @@ impl Default for Hackbench {
             fds: 20,
             loops: 100,
             datasize: 100,
-            pipe: false,
+            transport: Transport::Socket,
             threads: false,
             fifo: false,
         }
@@ -90,7 +102,11 @@ impl Hackbench {
             } else {
                 "--process"
             },
-            if self.pipe { "--pipe " } else { "" },
+            match self.transport {
+                Transport::Socket => "",
+                Transport::Pipe => "--pipe ",
+                Transport::Inet => "--inet ",
+            },
             self.loops,
             self.datasize
         );
@@ -128,7 +144,7 @@ pub struct Run {
     fds: u32,
     loops: u64,
     datasize: u32,
-    pipe: bool,
+    transport: Transport,
     threads: bool,
     states: Vec<State>,
 }
@@ -141,7 +157,7 @@ impl Run {
             fds: hackbench.fds,
             loops: hackbench.loops,
             datasize: hackbench.datasize,
-            pipe: hackbench.pipe,
+            transport: hackbench.transport,
             threads: hackbench.threads,
             states: Vec::with_capacity(hackbench.tasks() as usize + 1),
         }
@@ -204,12 +220,10 @@ impl Run {
 
 impl Workload for Run {
     fn channels(&self) -> Vec<Chan> {
-        let one = || {
-            if self.pipe {
-                Chan::pipe()
-            } else {
-                Chan::socket()
-            }
+        let one = || match self.transport {
+            Transport::Socket => Chan::socket(),
+            Transport::Pipe => Chan::pipe(),
+            Transport::Inet => Chan::tcp(),
         };
         (0..FIRST_CHANNEL + self.groups * self.fds)
             .map(|_| one())

@@ -37,6 +37,8 @@ fn every_form_ends_on_every_preset() {
         for form in [
             "-T -p",
             "-T",
+            "-T -i",
+            "-i -s 200000",
             "-P -p",
             "-P",
             "-p -s 5000",

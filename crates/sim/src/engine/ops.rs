@@ -20,6 +20,10 @@ const PIPE_LINES: u64 = 4;
 /// `sk_buff`, and the message. (net/unix/af_unix.c, include/linux/skbuff.h.)
 const SOCKET_LINES: u64 = 5;
 
+/// The same for TCP: the sender's lock and write queue, the receiver's lock and receive queue, two
+/// lines of `sk_buff`, and the message. (include/net/sock.h, include/linux/skbuff.h.)
+const TCP_LINES: u64 = 5;
+
 /// Spread of the instructions' time from one operation to the next, parts of 1024 either way. A
 /// stand-in: real paths differ by cache and branch misses; with none, all senders walk in step.
 const JITTER: u64 = 102;
@@ -125,10 +129,19 @@ impl<W: Workload> Engine<W> {
     /// Takes the channel's lock, spins for it, or goes to sleep for it.
     #[inline(always)]
     fn lock(&mut self, cpu: CpuId, p: TaskId, lead: u64) {
-        let chan = &mut self.chans[self.tasks[p.index()].chan.index()];
+        let task = &self.tasks[p.index()];
+        let id = task.chan;
+        let chan = &mut self.chans[id.index()];
         let at = self.now + lead;
-        if chan.mutex.try_lock(p) {
+        let tcp = matches!(chan.content, Content::Tcp(_));
+        // The receiver of a TCP connection has a socket, and a lock, of its own.
+        if (tcp && task.kind == Kind::Read) || chan.mutex.try_lock(p) {
             return self.hold(cpu, p, at);
+        }
+        if tcp {
+            // `__lock_sock`: no spinning.
+            chan.mutex.wait(p);
+            return self.block(cpu, p, Waits::ForLock(id), Stage::LockWaiter, at);
         }
         let sleeps = matches!(chan.content, Content::Pipe(_));
         if sleeps && self.sched.rq(cpu).need_resched {
@@ -155,11 +168,12 @@ impl<W: Workload> Engine<W> {
     fn lock_waiter(&mut self, cpu: CpuId, p: TaskId) {
         let id = self.tasks[p.index()].chan;
         let now = self.now;
-        let mutex = &mut self.chans[id.index()].mutex;
-        if mutex.try_lock_waiter(p) {
+        let chan = &mut self.chans[id.index()];
+        if chan.mutex.try_lock_waiter(p) {
             return self.hold(cpu, p, now);
         }
-        if mutex.demand(p, now) {
+        let demands = !matches!(chan.content, Content::Tcp(_));
+        if demands && chan.mutex.demand(p, now) {
             return self.set_phase(cpu, Phase::Spin, crate::queue::NEVER);
         }
         self.block(cpu, p, Waits::ForLock(id), Stage::LockWaiter, now);
@@ -176,9 +190,17 @@ impl<W: Workload> Engine<W> {
     pub(super) fn hold(&mut self, cpu: CpuId, p: TaskId, start: u64) {
         let task = &mut self.tasks[p.index()];
         let chan = &mut self.chans[task.chan.index()];
-        let (lines, own) = match chan.content {
+        let (lines, own) = match &chan.content {
             Content::Pipe(_) => (PIPE_LINES, self.prices.pipe_op),
             Content::Socket(_) => (SOCKET_LINES, self.prices.socket_op),
+            Content::Tcp(stream) => {
+                let emits = match task.kind {
+                    Kind::Write => !stream.holds_back(),
+                    Kind::Read => stream.acknowledges(task.left),
+                };
+                let own = [self.prices.socket_op, self.prices.tcp_op][usize::from(emits)];
+                (TCP_LINES, own)
+            }
         };
         let memory = lines * self.prices.transfer(chan.last_cpu, cpu);
         chan.last_cpu = cpu;
@@ -206,16 +228,22 @@ impl<W: Workload> Engine<W> {
         let id = task.chan;
         let chan = &mut self.chans[id.index()];
         let was_empty = chan.is_empty();
-        let written = match &mut chan.content {
-            Content::Pipe(ring) => ring.write(task.left, task.first),
-            Content::Socket(stream) => stream.send(task.left),
+        let (written, arrived) = match &mut chan.content {
+            Content::Pipe(ring) => (ring.write(task.left, task.first), false),
+            Content::Socket(stream) => {
+                let sent = stream.send(task.left);
+                (sent, sent > 0)
+            }
+            Content::Tcp(stream) => stream.send(task.left),
         };
         task.left -= written;
         let done = task.left == 0;
         let pipe = matches!(chan.content, Content::Pipe(_));
         let wake_writer = done && pipe && task.wake_next && !chan.is_full();
         let mut lead = self.unlock(cpu, id);
-        if was_empty && written > 0 {
+        if arrived {
+            lead += self.wake_all_readers(cpu, id, lead);
+        } else if pipe && was_empty && written > 0 {
             lead += self.wake_readers(cpu, id, lead);
         }
         if wake_writer {
@@ -239,20 +267,33 @@ impl<W: Workload> Engine<W> {
         let id = task.chan;
         let chan = &mut self.chans[id.index()];
         let was_full = chan.is_full();
-        let (read, wake_senders) = match &mut chan.content {
-            Content::Pipe(ring) => (ring.read(task.left), false),
-            Content::Socket(stream) => stream.receive(task.left),
+        let (read, wake_senders, arrived) = match &mut chan.content {
+            Content::Pipe(ring) => (ring.read(task.left), false, false),
+            Content::Socket(stream) => {
+                let (read, wake_senders) = stream.receive(task.left);
+                (read, wake_senders, false)
+            }
+            Content::Tcp(stream) => {
+                let received = stream.receive(task.left);
+                (received.bytes, received.wake_senders, received.arrived)
+            }
         };
         task.left -= read;
         let (done, any) = (task.left == 0, read > 0);
         let pipe = matches!(chan.content, Content::Pipe(_));
+        let tcp = matches!(chan.content, Content::Tcp(_));
         let wake_reader = any && task.wake_next && pipe && !chan.is_empty();
-        let mut lead = self.unlock(cpu, id);
+        let mut lead = if tcp { 0 } else { self.unlock(cpu, id) };
         if pipe && was_full {
             lead += self.wake_writer(cpu, id, lead);
         }
         if wake_senders {
-            lead += self.wake_all_writers(cpu, id, lead);
+            // `unix_write_space` wakes in sync, `sk_stream_write_space` does not.
+            let flags = if tcp { 0 } else { wf::SYNC };
+            lead += self.wake_all_writers(cpu, id, flags, lead);
+        }
+        if arrived {
+            lead += self.wake_all_readers(cpu, id, lead);
         }
         if wake_reader {
             lead += self.wake_readers(cpu, id, lead);
@@ -351,10 +392,23 @@ impl<W: Workload> Engine<W> {
     }
 
     /// Wakes all that wait to write (a socket's waiters are not exclusive).
-    fn wake_all_writers(&mut self, cpu: CpuId, id: ChanId, lead: u64) -> u64 {
+    fn wake_all_writers(&mut self, cpu: CpuId, id: ChanId, flags: u32, lead: u64) -> u64 {
         let mut cost = 0;
-        for writer in std::mem::take(&mut self.chans[id.index()].waiting.writers) {
-            cost += self.wake(cpu, writer, wf::SYNC, lead + cost);
+        for _ in 0..self.chans[id.index()].waiting.writers.len() {
+            if let Some(writer) = self.chans[id.index()].waiting.writers.pop_front() {
+                cost += self.wake(cpu, writer, flags, lead + cost);
+            }
+        }
+        cost
+    }
+
+    /// Wakes all that wait for something in a socket (`sock_def_readable`: nobody waits exclusively).
+    fn wake_all_readers(&mut self, cpu: CpuId, id: ChanId, lead: u64) -> u64 {
+        let mut cost = self.wake_readers(cpu, id, lead);
+        for _ in 0..self.chans[id.index()].waiting.readers.len() {
+            if let Some(reader) = self.chans[id.index()].waiting.readers.pop_front() {
+                cost += self.wake(cpu, reader, wf::SYNC, lead + cost);
+            }
         }
         cost
     }

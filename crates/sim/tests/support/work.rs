@@ -68,12 +68,10 @@ impl Pairs {
 
 impl Workload for Pairs {
     fn channels(&self) -> Vec<Chan> {
-        let one = |n: usize| {
-            if n % 4 < 2 {
-                Chan::pipe()
-            } else {
-                Chan::socket()
-            }
+        let one = |n: usize| match n / 2 % 3 {
+            0 => Chan::pipe(),
+            1 => Chan::socket(),
+            _ => Chan::tcp(),
         };
         (0..self.tasks.len()).map(one).collect()
     }

@@ -1,11 +1,11 @@
 //! hackbench's command line, read as `getopt_long` reads it.
 
-use super::Hackbench;
+use super::{Hackbench, Transport};
 use crate::command_line::WorkloadError;
 
 const NAME: &str = "hackbench";
 const EXPECTED: &str = "expected -g/--groups N, -f/--fds N, -l/--loops N, -s/--datasize N, -p/--pipe, \
-     -T/--threads, -P/--process or -F/--fifo (-i/--inet is not modelled)";
+     -i/--inet, -T/--threads, -P/--process or -F/--fifo";
 
 /// Most loops of a sender.
 pub(super) const MAX_LOOPS: u64 = 1_000_000_000_000;
@@ -55,11 +55,23 @@ const OPTIONS: &[(char, &str, Takes)] = &[
             set: |h, n| h.datasize = n as u32,
         },
     ),
-    ('p', "pipe", Takes::Nothing(|h| h.pipe = true)),
+    (
+        'p',
+        "pipe",
+        Takes::Nothing(|h| h.transport = Transport::Pipe),
+    ),
+    ('i', "inet", Takes::Nothing(inet)),
     ('T', "threads", Takes::Nothing(|h| h.threads = true)),
     ('P', "process", Takes::Nothing(|h| h.threads = false)),
     ('F', "fifo", Takes::Nothing(|h| h.fifo = true)),
 ];
+
+/// Pipes win, whatever the order of the options.
+fn inet(hackbench: &mut Hackbench) {
+    if hackbench.transport == Transport::Socket {
+        hackbench.transport = Transport::Inet;
+    }
+}
 
 /// Reads the words.
 pub(super) fn parse<'a>(
@@ -199,7 +211,7 @@ mod tests {
             (h.groups, h.fds, h.loops, h.datasize),
             (32, 20, 480_000, 100)
         );
-        assert!(h.threads && h.pipe);
+        assert!(h.threads && h.transport == Transport::Pipe);
         assert_eq!((h.tasks(), h.messages()), (1280, 6_144_000_000));
     }
 
@@ -210,6 +222,12 @@ mod tests {
             assert_eq!(read(line).unwrap(), want, "{line}");
         }
         assert_eq!(read("").unwrap(), Hackbench::default());
+        for line in ["-i", "--inet", "-iT -P"] {
+            assert_eq!(read(line).unwrap().transport, Transport::Inet, "{line}");
+        }
+        for line in ["-ip", "-pi", "--pipe --inet"] {
+            assert_eq!(read(line).unwrap().transport, Transport::Pipe, "{line}");
+        }
     }
 
     #[test]
@@ -223,7 +241,7 @@ mod tests {
             ("-f 99999999", "99999999"),
             ("-g 60000 -f 60000", "number of tasks"),
             ("stray", "'stray'"),
-            ("-i", "--inet is not modelled"),
+            ("--inet=1", "'--inet=1'"),
             ("--pipe=1", "'--pipe=1'"),
         ] {
             let error = read(line).unwrap_err().to_string();
@@ -240,9 +258,10 @@ mod tests {
         #[test]
         fn what_it_prints_it_reads(
             groups in 1u32..100, fds in 1u32..100, loops in 1u64..1000, datasize in 1u32..5000,
-            pipe: bool, threads: bool, fifo: bool,
+            transport in 0usize..3, threads: bool, fifo: bool,
         ) {
-            let h = Hackbench { groups, fds, loops, datasize, pipe, threads, fifo };
+            let transport = [Transport::Socket, Transport::Pipe, Transport::Inet][transport];
+            let h = Hackbench { groups, fds, loops, datasize, transport, threads, fifo };
             let line = h.command_line();
             prop_assert_eq!(read(line.strip_prefix("hackbench").unwrap()).unwrap(), h);
         }
