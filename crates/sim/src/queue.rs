@@ -12,9 +12,13 @@ const SLOT_BITS: u32 = 11;
 pub struct EventQueue {
     /// A heap-shaped tree: node `i` has the smaller of nodes `2i` and `2i + 1`; leaves start at
     /// `leaves`. A key is `time << SLOT_BITS | slot`.
-    keys: Vec<u64>,
+    keys: Box<[u64; NODES]>,
     leaves: usize,
+    levels: u32,
 }
+
+/// Twice the number of slots that a key can name: an index below it needs no check.
+const NODES: usize = 2 << SLOT_BITS;
 
 impl EventQueue {
     /// A queue of so many slots, all waiting for nothing.
@@ -24,14 +28,18 @@ impl EventQueue {
             "slot numbers must fit their bits"
         );
         let leaves = slots.next_power_of_two();
-        let mut keys = vec![u64::MAX; 2 * leaves];
+        let mut keys = Box::new([u64::MAX; NODES]);
         for slot in 0..slots {
             keys[leaves + slot] = key(NEVER, slot);
         }
         for node in (1..leaves).rev() {
             keys[node] = keys[2 * node].min(keys[2 * node + 1]);
         }
-        EventQueue { keys, leaves }
+        EventQueue {
+            keys,
+            leaves,
+            levels: leaves.trailing_zeros(),
+        }
     }
 
     /// Sets the time of a slot's next event.
@@ -40,14 +48,13 @@ impl EventQueue {
         debug_assert!(time <= NEVER);
         let mut node = self.leaves + slot;
         let mut winner = key(time, slot);
-        self.keys[node] = winner;
-        while node > 1 {
-            winner = winner.min(self.keys[node ^ 1]);
+        self.keys[node % NODES] = winner;
+        // Always up to the root: where the walk could end early is a matter of luck, and a branch
+        // that is guessed wrong costs more than the steps that it saves.
+        for _ in 0..self.levels {
+            winner = winner.min(self.keys[(node ^ 1) % NODES]);
             node >>= 1;
-            if self.keys[node] == winner {
-                break;
-            }
-            self.keys[node] = winner;
+            self.keys[node % NODES] = winner;
         }
     }
 
