@@ -1,15 +1,16 @@
-//! The fair class as kernel 6.5 has it (CFS): queueing, picking, preemption, group scheduling, and
+//! The fair class as kernel 6.5 (CFS) and kernel 6.12 (EEVDF) have it: queueing, picking, preemption, group scheduling, and
 //! the load figures that placement and balancing read (kernel `sched/fair.c`).
 //!
-//! Virtual times wrap and are compared by signed difference. What makes this CFS and not another
-//! rule of the pick stands in four rooms: `curr` (accounting and slices), `place`, `pick` and
-//! `preempt`. The others, the queueing walk, the averages and the groups, do not depend on it.
+//! Virtual times wrap and are compared by signed difference. What makes CFS stands in four rooms:
+//! `curr` (accounting and slices), `place`, `pick` and `preempt`; what makes EEVDF in `eevdf`. The
+//! others, the averages and the groups, do not depend on it.
 
 pub mod average;
 mod blocked;
 mod buddies;
 mod clock;
 mod curr;
+mod eevdf;
 pub mod flags;
 pub mod group;
 mod load;

@@ -190,6 +190,7 @@ fn root_group() -> TaskGroup {
 fn new_cfs_rq(tg: TgId, cpu: usize, owner: SeId) -> CfsRq {
     CfsRq {
         min_vruntime: FIRST_VRUNTIME,
+        zero_vruntime: FIRST_VRUNTIME,
         curr: SeId::NONE,
         tg,
         cpu: CpuId::from_index(cpu),

@@ -7,7 +7,7 @@ use wakelab_machine::Ns;
 pub enum Release {
     /// 6.5: CFS, SIS_UTIL.
     V6_5,
-    /// 6.12: EEVDF, delayed dequeue. Only its wake-up placement is modelled so far.
+    /// 6.12: EEVDF, delayed dequeue.
     V6_12,
 }
 
@@ -36,6 +36,8 @@ impl Release {
 pub struct Rules {
     /// The release that they are of.
     pub release: Release,
+    /// The fair class picks by eligibility and virtual deadline (6.6 on).
+    pub eevdf: bool,
     /// `select_idle_cpu` scans the target's cluster first (6.7 on).
     pub cluster_scan: bool,
     /// Balancing tells SMT groups with several tasks apart (`group_smt_balance`), weighs siblings by
@@ -60,6 +62,7 @@ impl Rules {
         let later = release >= Release::V6_12;
         Rules {
             release,
+            eevdf: later,
             cluster_scan: later,
             smt_balance: later,
             detach_first_movable: !later,
@@ -84,6 +87,8 @@ pub struct Tunables {
     pub idle_min_granularity: Ns,
     /// `sched_wakeup_granularity_ns`.
     pub wakeup_granularity: Ns,
+    /// `base_slice_ns`: the slice of an entity without one of its own (EEVDF).
+    pub base_slice: Ns,
     /// `sched_migration_cost_ns`.
     pub migration_cost: Ns,
     /// `sched_nr_migrate`.
@@ -98,7 +103,7 @@ pub struct Tunables {
 }
 
 impl Tunables {
-    /// The defaults of 6.5 for a machine with so many online CPUs at this tick rate: base values
+    /// The defaults of 6.5 and 6.12 for a machine with so many online CPUs at this tick rate: base values
     /// times 1 + log2(min(cpus, 8)) (kernel `sched/fair.c`, `get_update_sysctl_factor`).
     pub fn for_machine(ncpu: usize, hz: u32) -> Tunables {
         let factor = 1 + u64::from(ncpu.clamp(1, 8).ilog2());
@@ -108,6 +113,7 @@ impl Tunables {
             min_granularity: Ns(750_000 * factor),
             idle_min_granularity: Ns(750_000 * factor),
             wakeup_granularity: Ns(1_000_000 * factor),
+            base_slice: Ns(700_000 * factor),
             migration_cost: Ns(500_000),
             nr_migrate: 32,
             nr_latency: 8,

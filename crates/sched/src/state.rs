@@ -5,9 +5,9 @@ mod group;
 mod rq;
 mod task;
 
-pub use entity::{SchedAvg, SchedEntity, UtilEst};
+pub use entity::{SchedAvg, SchedEntity, TreeNode, UtilEst};
 pub use group::{DomainState, GroupCapacity, LlcShared, Nohz, RootDomain, TaskGroup};
-pub use rq::{CfsRq, Removed, Rq, TreeKey};
+pub use rq::{CfsRq, Removed, Rq, Timeline, TreeKey};
 pub use task::{Policy, Task};
 
 use crate::balance::Balance;

@@ -8,7 +8,10 @@ use crate::weight::{calc_delta, calc_delta_fair};
 impl Sched {
     /// `update_curr`: charges the running entity of a level for the time since it was last charged.
     #[inline]
-    pub(crate) fn update_curr(&mut self, cfs_id: CfsId) {
+    pub fn update_curr(&mut self, cfs_id: CfsId) {
+        if self.rules.eevdf {
+            return self.update_curr_eevdf(cfs_id);
+        }
         let cfs = &mut self.cfs[cfs_id.index()];
         if cfs.curr.is_none() {
             return;

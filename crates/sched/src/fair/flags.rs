@@ -6,6 +6,10 @@ pub const DEQUEUE_SLEEP: u32 = 0x01;
 pub const DEQUEUE_SAVE: u32 = 0x02;
 /// Its place in the queue may change by that.
 pub const DEQUEUE_MOVE: u32 = 0x04;
+/// The task must not be woken for nothing, so that its dequeueing is not delayed (6.12).
+pub const DEQUEUE_SPECIAL: u32 = 0x10;
+/// The delayed dequeueing of an entity is completed (6.12).
+pub const DEQUEUE_DELAYED: u32 = 0x200;
 /// The task has just become runnable.
 pub const ENQUEUE_WAKEUP: u32 = 0x01;
 /// Counterpart of [`DEQUEUE_SAVE`].
@@ -14,6 +18,10 @@ pub const ENQUEUE_RESTORE: u32 = 0x02;
 pub const ENQUEUE_MOVE: u32 = 0x04;
 /// The task changed CPU on the way.
 pub const ENQUEUE_MIGRATED: u32 = 0x40;
+/// The task is new (6.6).
+pub const ENQUEUE_INITIAL: u32 = 0x80;
+/// The task is still queued: its dequeueing was delayed (6.12).
+pub const ENQUEUE_DELAYED: u32 = 0x200;
 
 /// Wake-up after exec.
 pub const WF_EXEC: u32 = 0x02;

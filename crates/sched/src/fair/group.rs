@@ -29,14 +29,8 @@ pub(crate) fn update_cfs_rq_load_avg(now: u64, cfs: &mut CfsRq) -> bool {
     }
     let load = scale_load_down(cfs.weight);
     let running = cfs.curr.is_some();
-    decayed
-        | pelt::update_cfs_rq(
-            now,
-            &mut cfs.avg,
-            load,
-            u64::from(cfs.h_nr_running),
-            running,
-        )
+    let runnable = u64::from(cfs.h_nr_running.wrapping_sub(cfs.h_nr_delayed));
+    decayed | pelt::update_cfs_rq(now, &mut cfs.avg, load, runnable, running)
 }
 
 /// `add_tg_cfs_propagate`: the parent is to be told.
@@ -94,7 +88,9 @@ impl Sched {
         let now = self.rqs[cfs.cpu.index()].rq_clock_pelt();
         let attached = se.avg.last_update_time != 0;
         if attached && flags & SKIP_AGE_LOAD == 0 {
-            let runnable = if se.my_q.is_none() {
+            let runnable = if se.sched_delayed {
+                0
+            } else if se.my_q.is_none() {
                 u64::from(se.on_rq)
             } else {
                 se.runnable_weight
@@ -183,17 +179,28 @@ impl Sched {
             return;
         }
         let gcfs = &self.cfs[group.index()];
+        let eevdf = self.rules.eevdf;
+        if eevdf && gcfs.weight == 0 {
+            // A group that is empty keeps its weight, since it may be delayed.
+            return;
+        }
         let tg = &self.tgs[gcfs.tg.index()];
         self.touch.read(Line::TgLoadAvg(gcfs.tg));
         let (load_avg, contrib) = (gcfs.avg.load_avg, gcfs.tg_load_avg_contrib);
         let weight = calc_group_shares(tg.shares, gcfs.weight, load_avg, tg.load_avg, contrib);
-        self.reweight_entity(self.se[se_id.index()].cfs_rq, se_id, weight);
+        let se = &self.se[se_id.index()];
+        if !eevdf || se.weight != weight {
+            self.reweight_entity(se.cfs_rq, se_id, weight);
+        }
     }
 
     /// `reweight_entity`: gives an entity a new weight, unscaled. (Its cached inverse is dropped
     /// only if the weight changes: it is computed from the weight alone.)
     #[inline]
-    pub(crate) fn reweight_entity(&mut self, cfs_id: CfsId, se_id: SeId, weight: u64) {
+    pub fn reweight_entity(&mut self, cfs_id: CfsId, se_id: SeId, weight: u64) {
+        if self.rules.eevdf {
+            return self.reweight_entity_eevdf(cfs_id, se_id, weight);
+        }
         let on_rq = self.se[se_id.index()].on_rq;
         if on_rq && self.cfs[cfs_id.index()].curr == se_id {
             self.update_curr(cfs_id);

@@ -62,7 +62,13 @@ impl Sched {
     fn set_next_entity(&mut self, cfs_id: CfsId, se_id: SeId) {
         self.clear_buddies(cfs_id, se_id);
         if self.se[se_id.index()].on_rq {
-            self.cfs[cfs_id.index()].tree_remove(se_id);
+            let cfs = &mut self.cfs[cfs_id.index()];
+            if self.rules.eevdf {
+                cfs.timeline_sub(&mut self.se, se_id);
+                self.set_protect_slice(se_id);
+            } else {
+                cfs.tree_remove(se_id);
+            }
             self.update_load_avg(cfs_id, se_id, UPDATE_TG);
         }
         let cfs = &mut self.cfs[cfs_id.index()];
@@ -77,16 +83,24 @@ impl Sched {
     fn put_prev_entity(&mut self, cfs_id: CfsId, se_id: SeId) {
         if self.se[se_id.index()].on_rq {
             self.update_curr(cfs_id);
-            let vruntime = self.se[se_id.index()].vruntime;
-            self.cfs[cfs_id.index()].tree_insert(se_id, vruntime);
+            let cfs = &mut self.cfs[cfs_id.index()];
+            if self.rules.eevdf {
+                cfs.timeline_add(&mut self.se, se_id);
+            } else {
+                cfs.tree_insert(se_id, self.se[se_id.index()].vruntime);
+            }
             self.update_load_avg(cfs_id, se_id, 0);
         }
         self.cfs[cfs_id.index()].curr = SeId::NONE;
     }
 
     /// `pick_task_fair`: the task that should run on the CPU by the fair class, none if nothing is
-    /// queued. Charges the running task; switches nothing and does not look at other CPUs.
+    /// queued. Charges the running task; switches nothing and does not look at other CPUs. Takes
+    /// tasks off the queue whose dequeueing was delayed until now.
     pub fn pick_next_task_fair(&mut self, cpu: CpuId) -> TaskId {
+        if self.rules.eevdf {
+            return self.pick_task_eevdf(cpu);
+        }
         let mut cfs_id = self.root_cfs(cpu);
         if self.cfs[cfs_id.index()].nr_running == 0 {
             return TaskId::NONE;
@@ -142,20 +156,26 @@ impl Sched {
     pub fn switch_task(&mut self, cpu: CpuId) -> TaskId {
         let prev = self.rqs[cpu.index()].curr;
         let next = self.pick_next_task_fair(cpu);
-        self.rqs[cpu.index()].need_resched = false;
         if next == prev {
             if prev.is_none() {
                 self.sync_idle(cpu);
             } else {
                 self.make_current(cpu, next);
             }
-            return next;
-        }
-        if prev.is_none() || next.is_none() {
+        } else if prev.is_none() || next.is_none() {
             self.put_prev_task(cpu, prev);
             self.set_next_task(cpu, next);
-            return next;
+        } else {
+            self.switch_entities(prev, next);
+            self.make_current(cpu, next);
         }
+        // Not before: charging what stops running may ask for it once more.
+        self.rqs[cpu.index()].need_resched = false;
+        next
+    }
+
+    /// Puts one task's entities and sets another's, up to the level that they share.
+    fn switch_entities(&mut self, prev: TaskId, next: TaskId) {
         let (mut se, mut pse) = (self.tasks[next.index()].se, self.tasks[prev.index()].se);
         while self.se[se.index()].cfs_rq != self.se[pse.index()].cfs_rq {
             let (depth, pdepth) = (self.se[se.index()].depth, self.se[pse.index()].depth);
@@ -171,8 +191,6 @@ impl Sched {
         let cfs_id = self.se[se.index()].cfs_rq;
         self.put_prev_entity(cfs_id, pse);
         self.set_next_entity(cfs_id, se);
-        self.make_current(cpu, next);
-        next
     }
 
     /// What of a switch is not fair accounting: `curr`, `on_cpu`, the order of `cfs_tasks`.

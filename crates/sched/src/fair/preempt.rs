@@ -13,7 +13,11 @@ impl Sched {
         let curr = self.rqs[cpu.index()].curr;
         if curr.is_none() {
             self.rqs[cpu.index()].need_resched = true;
-        } else if curr != p {
+        } else if curr == p {
+            // Nothing to decide.
+        } else if self.rules.eevdf {
+            self.check_preempt_wakeup_fair(cpu, curr, p, wake_flags);
+        } else {
             self.check_preempt_wakeup(cpu, curr, p, wake_flags);
         }
     }
@@ -76,7 +80,7 @@ impl Sched {
     }
 
     /// `find_matching_se`: the ancestors of two entities that are on the same run queue.
-    fn find_matching_se(&self, mut a: SeId, mut b: SeId) -> (SeId, SeId) {
+    pub(crate) fn find_matching_se(&self, mut a: SeId, mut b: SeId) -> (SeId, SeId) {
         while self.se[a.index()].depth > self.se[b.index()].depth {
             a = self.se[a.index()].parent;
         }
@@ -109,7 +113,8 @@ impl Sched {
         self.update_curr(cfs_id);
         self.update_load_avg(cfs_id, curr, UPDATE_TG);
         self.update_cfs_group(curr);
-        if self.cfs[cfs_id.index()].nr_running > 1 {
+        // With EEVDF, accounting has told already whether the slice is used up.
+        if !self.rules.eevdf && self.cfs[cfs_id.index()].nr_running > 1 {
             self.check_preempt_tick(cpu, cfs_id, curr);
         }
     }
@@ -144,6 +149,9 @@ impl Sched {
         let curr = rq.curr;
         if curr.is_none() || rq.nr_running == 1 {
             return;
+        }
+        if self.rules.eevdf {
+            return self.yield_task_eevdf(cpu);
         }
         let task = &self.tasks[curr.index()];
         let (se_id, batch) = (task.se, task.policy == Policy::Batch);

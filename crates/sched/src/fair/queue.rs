@@ -86,16 +86,17 @@ impl Sched {
 
     /// `se_update_runnable`: a group's entity counts as many runnable as its queue has tasks.
     #[inline(always)]
-    fn se_update_runnable(&mut self, se_id: SeId) {
+    pub(crate) fn se_update_runnable(&mut self, se_id: SeId) {
         let se = &mut self.se[se_id.index()];
         if se.my_q.is_some() {
-            se.runnable_weight = u64::from(self.cfs[se.my_q.index()].h_nr_running);
+            let gcfs = &self.cfs[se.my_q.index()];
+            se.runnable_weight = u64::from(gcfs.h_nr_running.wrapping_sub(gcfs.h_nr_delayed));
         }
     }
 
     /// `account_entity_enqueue`.
     #[inline]
-    fn account_entity_enqueue(&mut self, cfs_id: CfsId, se_id: SeId) {
+    pub(crate) fn account_entity_enqueue(&mut self, cfs_id: CfsId, se_id: SeId) {
         let (cfs, se) = (&mut self.cfs[cfs_id.index()], &self.se[se_id.index()]);
         cfs.weight += se.weight;
         cfs.inv_weight = 0;
@@ -108,7 +109,7 @@ impl Sched {
 
     /// `account_entity_dequeue`.
     #[inline]
-    fn account_entity_dequeue(&mut self, cfs_id: CfsId, se_id: SeId) {
+    pub(crate) fn account_entity_dequeue(&mut self, cfs_id: CfsId, se_id: SeId) {
         let (cfs, se) = (&mut self.cfs[cfs_id.index()], &self.se[se_id.index()]);
         cfs.weight -= se.weight;
         cfs.inv_weight = 0;
@@ -149,6 +150,9 @@ impl Sched {
 
     /// `enqueue_task_fair`.
     pub(crate) fn enqueue_task_fair(&mut self, cpu: CpuId, p: TaskId, mut flags: u32) {
+        if self.rules.eevdf {
+            return self.enqueue_task_eevdf(cpu, p, flags);
+        }
         self.util_est_enqueue(self.root_cfs(cpu), p);
         let task = &self.tasks[p.index()];
         let mut idle = task.policy == Policy::Idle;
@@ -166,7 +170,7 @@ impl Sched {
 
     /// `add_nr_running`: a second task makes the machine one that may need balancing.
     #[inline]
-    fn add_nr_running(&mut self, cpu: CpuId) {
+    pub(crate) fn add_nr_running(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running += 1;
         if rq.nr_running == 2 && !self.rd.overload {
@@ -175,8 +179,11 @@ impl Sched {
         }
     }
 
-    /// `dequeue_task_fair`.
-    pub(crate) fn dequeue_task_fair(&mut self, cpu: CpuId, p: TaskId, mut flags: u32) {
+    /// `dequeue_task_fair`. False if the task stays queued though it sleeps (DELAY_DEQUEUE).
+    pub(crate) fn dequeue_task_fair(&mut self, cpu: CpuId, p: TaskId, mut flags: u32) -> bool {
+        if self.rules.eevdf {
+            return self.dequeue_task_eevdf(cpu, p, flags);
+        }
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let was_sched_idle = self.sched_idle_rq(cpu);
         self.util_est_dequeue(self.root_cfs(cpu), p);
@@ -205,6 +212,7 @@ impl Sched {
             self.rqs[cpu.index()].next_balance = self.jiffies(cpu);
         }
         self.util_est_update(p, sleep);
+        true
     }
 
     /// `sched_idle_rq`: only SCHED_IDLE tasks are queued.

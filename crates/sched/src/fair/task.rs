@@ -1,13 +1,16 @@
 //! A task's life: fork, queueing, moving between CPUs and groups, changes of its parameters, exit.
 
 use super::flags::{
-    DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_MOVE, ENQUEUE_RESTORE,
-    WF_FORK,
+    DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED, ENQUEUE_INITIAL,
+    ENQUEUE_MIGRATED, ENQUEUE_MOVE, ENQUEUE_RESTORE, WF_FORK,
 };
 use crate::ids::{CfsId, SeId, TaskId, TgId};
 use crate::state::{Policy, Sched, SchedAvg, SchedEntity, Task};
 use crate::weight::{LoadWeight, scale_load_down};
-use wakelab_machine::{CpuId, CpuMask};
+use wakelab_machine::{CpuId, CpuMask, Ns};
+
+/// Slices that a task may ask for, ns.
+const SLICES: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
 
 /// What a new task is.
 #[derive(Clone, Debug)]
@@ -66,6 +69,7 @@ impl Sched {
             idle: spec.policy == Policy::Idle,
             task: p,
             avg,
+            slice: self.tun.base_slice.0,
             ..SchedEntity::default()
         });
         let nr_cpus_allowed = spec.cpus.weight() as u32;
@@ -93,7 +97,9 @@ impl Sched {
             nr_migrations: 0,
         });
         self.set_task_rq(p, spec.cpu);
-        self.task_fork_fair(spec.cpu, se_id);
+        if !self.rules.eevdf {
+            self.task_fork_fair(spec.cpu, se_id);
+        }
         p
     }
 
@@ -120,7 +126,7 @@ impl Sched {
         self.tasks[p.index()].recent_used_cpu = self.tasks[p.index()].cpu;
         self.assign_cpu(p, cpu);
         self.post_init_entity_util_avg(p);
-        self.activate_task(cpu, p, 0);
+        self.activate_task(cpu, p, ENQUEUE_INITIAL);
         self.tasks[p.index()].new = false;
         self.check_preempt_curr(cpu, p, WF_FORK);
     }
@@ -161,7 +167,7 @@ impl Sched {
 
     /// `deactivate_task`: takes a task off its queue with `DEQUEUE_*` flags; without DEQUEUE_SLEEP it
     /// is on its way to another CPU. The CPU's clock must be up to date. A task that is not queued
-    /// is left alone.
+    /// is left alone; one that sleeps may stay queued for a while (DELAY_DEQUEUE).
     pub fn deactivate_task(&mut self, cpu: CpuId, p: TaskId, flags: u32) {
         debug_assert!(self.tasks[p.index()].cpu == cpu);
         let task = &mut self.tasks[p.index()];
@@ -170,8 +176,20 @@ impl Sched {
         }
         task.on_rq = false;
         task.migrating = flags & DEQUEUE_SLEEP == 0;
-        self.dequeue_task_fair(cpu, p, flags);
+        if !self.dequeue_task_fair(cpu, p, flags) {
+            self.tasks[p.index()].on_rq = true;
+        }
         self.sync_idle(cpu);
+    }
+
+    /// `ttwu_runnable` of a task that sleeps but is still queued: it stays where it is, and may
+    /// preempt. The CPU's clock must be up to date.
+    pub fn wake_delayed(&mut self, cpu: CpuId, p: TaskId, wake_flags: u32) {
+        debug_assert!(self.is_delayed(p) && self.tasks[p.index()].cpu == cpu);
+        self.enqueue_task_fair(cpu, p, ENQUEUE_DELAYED);
+        if !self.tasks[p.index()].on_cpu {
+            self.check_preempt_curr(cpu, p, wake_flags);
+        }
     }
 
     /// `set_task_cpu`: assigns a task that is not queued to a CPU. If that is another one, its
@@ -185,13 +203,14 @@ impl Sched {
         self.assign_cpu(p, new_cpu);
     }
 
-    /// `migrate_task_rq_fair`: of a waking task the vruntime becomes relative and the load is noted
-    /// as removed; a migrating one had both done when it was dequeued.
+    /// `migrate_task_rq_fair`: of a waking task the vruntime becomes relative (with EEVDF its lag
+    /// says all) and the load is noted as removed; a migrating one had both done when it was
+    /// dequeued.
     fn migrate_task_rq_fair(&mut self, p: TaskId) {
         let task = &self.tasks[p.index()];
         let (se_id, migrating, new) = (task.se, task.migrating, task.new);
         if !migrating {
-            if !new {
+            if !new && !self.rules.eevdf {
                 self.normalise(self.se[se_id.index()].cfs_rq, se_id);
             }
             self.remove_entity_load_avg(se_id);
@@ -260,6 +279,18 @@ impl Sched {
         }
     }
 
+    /// `sched_setattr` with a `sched_runtime`: the task requests slices of its own, within 0.1 ms and
+    /// 100 ms, or the default again. The clock of the task's CPU must be up to date.
+    pub fn set_slice(&mut self, p: TaskId, slice: Option<Ns>) {
+        let state = self.take_off(p, DEQUEUE_SAVE | DEQUEUE_MOVE);
+        let se = &mut self.se[self.tasks[p.index()].se.index()];
+        se.custom_slice = slice.is_some();
+        se.slice = slice.map_or(self.tun.base_slice.0, |slice| {
+            slice.0.clamp(*SLICES.start(), *SLICES.end())
+        });
+        self.put_back(p, state, ENQUEUE_RESTORE | ENQUEUE_MOVE);
+    }
+
     /// `set_cpus_allowed_ptr` without the move: if the task's CPU is no longer among them, moving
     /// it is the caller's.
     pub fn set_cpus_allowed(&mut self, p: TaskId, mask: CpuMask) {
@@ -284,7 +315,8 @@ impl Sched {
             return;
         }
         // task_change_group_fair
-        let normalised = state.0 || self.se[se_id.index()].sum_exec_runtime == 0;
+        let eevdf = self.rules.eevdf;
+        let normalised = eevdf || state.0 || self.se[se_id.index()].sum_exec_runtime == 0;
         if !normalised {
             self.place_entity(self.se[se_id.index()].cfs_rq, se_id, false);
             self.normalise(self.se[se_id.index()].cfs_rq, se_id);
@@ -308,7 +340,8 @@ impl Sched {
     /// switched away from; if it is still queued it is taken off first.
     pub fn exit_task(&mut self, cpu: CpuId, p: TaskId) {
         self.tasks[p.index()].exiting = true;
-        self.deactivate_task(cpu, p, DEQUEUE_SLEEP);
+        self.finish_delayed(p);
+        self.deactivate_task(cpu, p, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
         self.remove_entity_load_avg(self.tasks[p.index()].se);
     }
 }

@@ -12,16 +12,12 @@ pub enum Origin {
     Patch,
 }
 
-/// What of the model a word belongs to, which decides whether the model acts on it.
+/// Whether the model acts on a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// Wake-up placement: modelled for every release.
-    Placement,
-    /// The fair class and balancing of the CFS releases.
-    Cfs,
-    /// The fair class of the EEVDF releases, which is not modelled yet.
-    Eevdf,
-    /// Nothing that is modelled, and why.
+    /// Of placement, of the fair class, or of balancing: it does, in every release that has it.
+    Modelled,
+    /// Of nothing that is modelled, and why.
     Outside(&'static str),
 }
 
@@ -52,10 +48,12 @@ impl Word {
 
     /// Why the model does not act on it under the rules of a release; none if it does.
     pub fn not_acted(&self, release: Release) -> Option<&'static str> {
-        match (self.part, release) {
-            (Part::Placement, _) | (Part::Cfs, Release::V6_5) => None,
-            (Part::Cfs | Part::Eevdf, _) => Some("of this release only the placement is modelled"),
-            (Part::Outside(reason), _) => Some(reason),
+        match self.part {
+            Part::Outside(reason) => Some(reason),
+            Part::Modelled if self.default_in(release).is_none() => {
+                Some("the release does not have it")
+            }
+            Part::Modelled => None,
         }
     }
 
@@ -110,7 +108,7 @@ const fn patch(
     defaults: [Option<bool>; 2],
     doc: &'static str,
 ) -> Word {
-    let row = word(feat, name, defaults, Part::Placement, doc);
+    let row = word(feat, name, defaults, Part::Modelled, doc);
     Word {
         origin: Origin::Patch,
         ..row
@@ -118,7 +116,7 @@ const fn patch(
 }
 
 use Feat::*;
-use Part::{Cfs, Eevdf, Placement};
+use Part::Modelled;
 
 /// The rows, by [`Feat`].
 pub(super) static TABLE: [Word; 40] = [
@@ -126,42 +124,42 @@ pub(super) static TABLE: [Word; 40] = [
         GENTLE_FAIR_SLEEPERS,
         "GENTLE_FAIR_SLEEPERS",
         [ON, NONE],
-        Cfs,
+        Modelled,
         "A sleeper is credited half a latency period instead of a whole one.",
     ),
     word(
         START_DEBIT,
         "START_DEBIT",
         [ON, NONE],
-        Cfs,
+        Modelled,
         "A new task starts one slice behind those already queued.",
     ),
     word(
         NEXT_BUDDY,
         "NEXT_BUDDY",
         [OFF, OFF],
-        Cfs,
+        Modelled,
         "Prefer to pick the task woken last.",
     ),
     word(
         LAST_BUDDY,
         "LAST_BUDDY",
         [ON, NONE],
-        Cfs,
+        Modelled,
         "Prefer to pick the task that a wake-up preempted last.",
     ),
     word(
         CACHE_HOT_BUDDY,
         "CACHE_HOT_BUDDY",
         [ON, ON],
-        Cfs,
+        Modelled,
         "Balancing takes buddies for cache hot and leaves them.",
     ),
     word(
         WAKEUP_PREEMPTION,
         "WAKEUP_PREEMPTION",
         [ON, ON],
-        Cfs,
+        Modelled,
         "A wake-up may preempt the running task.",
     ),
     word(
@@ -196,21 +194,21 @@ pub(super) static TABLE: [Word; 40] = [
         TTWU_QUEUE,
         "TTWU_QUEUE",
         [ON, ON],
-        Placement,
+        Modelled,
         "Leave the activation of a remote wake-up to the CPU chosen.",
     ),
     word(
         SIS_PROP,
         "SIS_PROP",
         [OFF, NONE],
-        Placement,
+        Modelled,
         "Limit the idle search by its average cost against the average idle time.",
     ),
     word(
         SIS_UTIL,
         "SIS_UTIL",
         [ON, ON],
-        Placement,
+        Modelled,
         "Limit the idle search by the utilisation of the last-level cache's CPUs.",
     ),
     word(
@@ -238,49 +236,49 @@ pub(super) static TABLE: [Word; 40] = [
         LB_MIN,
         "LB_MIN",
         [OFF, OFF],
-        Cfs,
+        Modelled,
         "Balancing leaves tasks of very small load where they are.",
     ),
     word(
         ATTACH_AGE_LOAD,
         "ATTACH_AGE_LOAD",
         [ON, ON],
-        Cfs,
+        Modelled,
         "Age the load of a task that is attached again.",
     ),
     word(
         WA_IDLE,
         "WA_IDLE",
         [ON, ON],
-        Placement,
+        Modelled,
         "Affine wake-ups look at whether the waking or the previous CPU is idle.",
     ),
     word(
         WA_WEIGHT,
         "WA_WEIGHT",
         [ON, ON],
-        Placement,
+        Modelled,
         "Affine wake-ups compare the loads of the waking and the previous CPU.",
     ),
     word(
         WA_BIAS,
         "WA_BIAS",
         [ON, ON],
-        Placement,
+        Modelled,
         "That comparison favours the waking CPU by half the imbalance percentage.",
     ),
     word(
         UTIL_EST,
         "UTIL_EST",
         [ON, ON],
-        Placement,
+        Modelled,
         "Remember a task's utilisation over its sleep.",
     ),
     word(
         UTIL_EST_FASTUP,
         "UTIL_EST_FASTUP",
         [ON, NONE],
-        Cfs,
+        Modelled,
         "The remembered utilisation rises at once and only falls slowly.",
     ),
     word(
@@ -294,14 +292,14 @@ pub(super) static TABLE: [Word; 40] = [
         ALT_PERIOD,
         "ALT_PERIOD",
         [ON, NONE],
-        Cfs,
+        Modelled,
         "The latency period grows with all tasks of the CPU, not with one level's.",
     ),
     word(
         BASE_SLICE,
         "BASE_SLICE",
         [ON, NONE],
-        Cfs,
+        Modelled,
         "No slice is below the minimum granularity.",
     ),
     patch(
@@ -326,63 +324,63 @@ pub(super) static TABLE: [Word; 40] = [
         PLACE_LAG,
         "PLACE_LAG",
         [NONE, ON],
-        Eevdf,
+        Modelled,
         "A task keeps its lag over sleep and wake-up.",
     ),
     word(
         PLACE_DEADLINE_INITIAL,
         "PLACE_DEADLINE_INITIAL",
         [NONE, ON],
-        Eevdf,
+        Modelled,
         "A new task's first deadline is half a slice away.",
     ),
     word(
         PLACE_REL_DEADLINE,
         "PLACE_REL_DEADLINE",
         [NONE, ON],
-        Eevdf,
+        Modelled,
         "A migrating task keeps its distance to its deadline.",
     ),
     word(
         RUN_TO_PARITY,
         "RUN_TO_PARITY",
         [NONE, ON],
-        Eevdf,
+        Modelled,
         "The running task is left alone until its lag or its slice is used up.",
     ),
     word(
         PREEMPT_SHORT,
         "PREEMPT_SHORT",
         [NONE, ON],
-        Eevdf,
+        Modelled,
         "A task with a shorter slice may preempt in spite of that.",
     ),
     word(
         PICK_BUDDY,
         "PICK_BUDDY",
         [NONE, ON],
-        Eevdf,
+        Modelled,
         "The pick honours a buddy at all.",
     ),
     word(
         DELAY_DEQUEUE,
         "DELAY_DEQUEUE",
         [NONE, ON],
-        Eevdf,
+        Modelled,
         "A sleeper stays queued until its negative lag is gone.",
     ),
     word(
         DELAY_ZERO,
         "DELAY_ZERO",
         [NONE, ON],
-        Eevdf,
+        Modelled,
         "Such a sleeper's lag ends at zero, not above.",
     ),
     word(
         NI_RANDOM,
         "NI_RANDOM",
         [NONE, ON],
-        Eevdf,
+        Modelled,
         "Newly idle balancing is tried in proportion to its success.",
     ),
     patch(

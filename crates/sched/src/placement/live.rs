@@ -234,10 +234,9 @@ impl View for Live<'_> {
         self.sched.rq(cpu).nr_running
     }
 
-    /// Delayed dequeueing is not modelled.
     #[inline(always)]
-    fn nr_delayed(&self, _cpu: CpuId) -> u32 {
-        0
+    fn nr_delayed(&self, cpu: CpuId) -> u32 {
+        self.sched.cfs[self.sched.root_cfs(cpu).index()].h_nr_delayed
     }
 
     fn cpu_load(&self, cpu: CpuId) -> u64 {

@@ -69,4 +69,37 @@ pub struct SchedEntity {
     pub runnable_weight: u64,
     /// Its averages.
     pub avg: SchedAvg,
+    /// EEVDF: virtual time by which its request shall be served. While it is off the queue and
+    /// `rel_deadline` is set, relative to its vruntime.
+    pub deadline: u64,
+    /// EEVDF: while it is off the queue, by how much virtual time it was behind the average
+    /// (positive: it is owed service). While it runs, its deadline when it was picked, which protects
+    /// its slice as long as the two are equal.
+    pub vlag: i64,
+    /// EEVDF: how much run time it requests at a time, ns.
+    pub slice: u64,
+    /// EEVDF: its slice is its own and not `base_slice`. A group's entity keeps this once set.
+    pub custom_slice: bool,
+    /// EEVDF: its deadline was kept when it left its queue (PLACE_REL_DEADLINE).
+    pub rel_deadline: bool,
+    /// It sleeps, but stays queued until its lag is used up (DELAY_DEQUEUE).
+    pub sched_delayed: bool,
+    /// EEVDF: its place in the tree of its queue.
+    pub node: TreeNode,
+}
+
+/// A node of the tree of a fair run queue of the EEVDF releases: a red-black tree by deadline in
+/// which every node knows the least vruntime of its subtree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeNode {
+    /// What is left (0) and right (1) of it.
+    pub child: [SeId; 2],
+    /// Its parent, none for the root.
+    pub parent: SeId,
+    /// Its colour.
+    pub red: bool,
+    /// The least vruntime of its subtree.
+    pub min_vruntime: u64,
+    /// The least slice of its subtree, or more: it is not kept up when the tree is re-balanced.
+    pub min_slice: u64,
 }

@@ -13,6 +13,15 @@ pub struct TreeKey {
     pub se: SeId,
 }
 
+/// The tree of a fair run queue of the EEVDF releases; its nodes are in the entities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// Its root.
+    pub root: SeId,
+    /// The entity with the earliest deadline.
+    pub leftmost: SeId,
+}
+
 /// Load that left with tasks that migrated away while asleep, to be taken off at the next update.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Removed {
@@ -35,7 +44,7 @@ pub struct CfsRq {
     pub inv_weight: u32,
     /// Entities of this level.
     pub nr_running: u32,
-    /// Tasks of this level and below.
+    /// Tasks of this level and below (`h_nr_queued` since 6.12).
     pub h_nr_running: u32,
     /// SCHED_IDLE entities of this level.
     pub idle_nr_running: u32,
@@ -46,6 +55,16 @@ pub struct CfsRq {
     /// The queued entities except `curr`, **descending** by vruntime: the leftmost is the last, and
     /// of equal keys the one inserted first is nearer to the end.
     pub tree: Vec<TreeKey>,
+    /// EEVDF: the tree of the queued entities except `curr`, by deadline.
+    pub timeline: Timeline,
+    /// EEVDF: the virtual time that `avg_vruntime` is relative to; it follows the average.
+    pub zero_vruntime: u64,
+    /// EEVDF: sum over the tree of (vruntime - `zero_vruntime`) * scaled-down weight.
+    pub avg_vruntime: i64,
+    /// EEVDF: sum of the scaled-down weights in the tree.
+    pub avg_load: u64,
+    /// Of `h_nr_running`, tasks that sleep but are still queued (DELAY_DEQUEUE).
+    pub h_nr_delayed: u32,
     /// The running entity of this level.
     pub curr: SeId,
     /// Buddies.

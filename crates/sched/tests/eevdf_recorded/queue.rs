@@ -1,0 +1,35 @@
+//! Leaving a run queue, at once or later, and being woken before.
+
+use crate::record::{Checked, Record, Verdict};
+use crate::scene::{ROOT, Stage};
+
+/// `dequeue_entity`.
+pub fn deq(stage: &Stage, r: &Record<'_>) -> Checked {
+    let mut scene = stage.scene(r)?;
+    let (before, after) = (r.entity("e0")?, r.entity("e1")?);
+    let id = scene.set(&r.queue("q0")?, &before);
+    if after.weight != before.weight {
+        // The group's run queue is not empty, and all of the group's load is on it: the entity gets
+        // all of the group's shares.
+        let gcfs = &mut scene.sched.cfs[scene.sched.se[id.index()].my_q.index()];
+        gcfs.weight = 1 << 20;
+        scene.sched.tgs[gcfs.tg.index()].shares = after.weight;
+    }
+    let gone = scene
+        .sched
+        .dequeue_entity_eevdf(ROOT, id, r.num("fl")? as u32);
+    Ok(scene
+        .queue_is(&r.queue("q1")?)
+        .and(scene.entity_is(id, &after))
+        .and(Verdict::of(&[("gone", gone.into(), r.num("r")?)])))
+}
+
+/// `requeue_delayed_entity`.
+pub fn reqd(stage: &Stage, r: &Record<'_>) -> Checked {
+    let mut scene = stage.scene(r)?;
+    let id = scene.set(&r.queue("q0")?, &r.entity("e0")?);
+    scene.sched.requeue_delayed_entity(id);
+    Ok(scene
+        .queue_is(&r.queue("q1")?)
+        .and(scene.entity_is(id, &r.entity("e1")?)))
+}
