@@ -56,8 +56,8 @@ pub struct Balance {
     pub stats: BalanceStats,
     pub(crate) tables: std::sync::Arc<Tables>,
     pub(crate) cpus: Vec<CpuBalance>,
-    /// CPUs to which the last call of an entry point brought tasks, in order; a CPU may be there
-    /// more than once. Where `need_resched` is set the engine has to see to it that the CPU switches.
+    /// CPUs to which the last call of an entry point brought tasks, or that found on the way that they
+    /// must reschedule, in order; a CPU may be there more than once. Where `need_resched` is set the engine has to see to it that the CPU switches.
     pub arrivals: Vec<CpuId>,
     /// Tasks detached in the pass under way.
     pub(crate) detached: Vec<TaskId>,

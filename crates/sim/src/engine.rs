@@ -306,6 +306,11 @@ impl<W: Workload> Engine<W> {
             .iter_mut()
             .map(|chan| std::mem::take(&mut chan.waiting.pollers));
         for p in pollers.flatten().collect::<Vec<_>>() {
+            if self.sched.is_delayed(p) {
+                let cpu = self.sched.tasks[p.index()].cpu;
+                self.sched.update_rq_clock(cpu, Ns(self.now));
+                self.sched.finish_delayed(p);
+            }
             let task = &self.sched.tasks[p.index()];
             if task.on_rq || task.on_cpu || self.tasks[p.index()].waking {
                 self.tasks[p.index()].woken = true;

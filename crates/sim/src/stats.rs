@@ -75,9 +75,9 @@ impl Stats {
         row.scanned += u64::from(search.scanned);
     }
 
-    /// A wake-up left its task on the CPU that it was still on.
-    pub fn on_cpu(&mut self) {
-        self.audit[Reason::OnCpu as usize].decisions += 1;
+    /// A wake-up left its task where it was.
+    pub fn left(&mut self, reason: Reason) {
+        self.audit[reason as usize].decisions += 1;
     }
 
     /// A woken task runs.

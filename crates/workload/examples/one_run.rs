@@ -1,6 +1,7 @@
 //! One run of a workload on a preset, for looking at what the engine does and how fast.
 //!
-//! `cargo run --release -p wakelab-workload --example one_run -- MACHINE 'hackbench ...' [FEATURE...]`
+//! `cargo run --release -p wakelab-workload --example one_run -- MACHINE 'hackbench ...' [WORD...]`
+//! with words `kernel=6.12`, `seed=N`, `root`, and features.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,15 +21,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .iter()
         .find_map(|w| w.strip_prefix("seed="))
         .map_or(Ok(1), str::parse)?;
-    let mut features = FeatureSet::defaults(Release::V6_5);
-    let plain = |w: &&String| *w != "root" && !w.starts_with("seed=");
+    let kernel = words.iter().find_map(|w| w.strip_prefix("kernel="));
+    let release = Release::from_name(kernel.unwrap_or("6.5")).ok_or("no such kernel")?;
+    let mut features = FeatureSet::defaults(release);
+    let plain = |w: &&String| *w != "root" && !w.starts_with("seed=") && !w.starts_with("kernel=");
     for word in words.iter().filter(plain) {
-        features.apply(Release::V6_5, word)?;
+        features.apply(release, word)?;
     }
+    let rules = match release {
+        Release::V6_5 => DomainRules::v6_5(),
+        Release::V6_12 => DomainRules::v6_12(),
+    };
     let config = RunConfig {
-        topology: Arc::new(SchedTopology::build(&machine, &DomainRules::v6_5())),
+        topology: Arc::new(SchedTopology::build(&machine, &rules)),
         machine: Arc::new(machine),
-        release: Release::V6_5,
+        release,
         features,
         grouping: if root {
             Grouping::Root

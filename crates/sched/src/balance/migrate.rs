@@ -139,7 +139,12 @@ impl Sched {
 
     /// `detach_task`.
     fn detach_task(&mut self, env: &LbEnv, p: TaskId) {
+        let told = self.rq(env.src_cpu).need_resched;
         self.deactivate_task(env.src_cpu, p, 0);
+        if self.rules.eevdf && !told && self.rq(env.src_cpu).need_resched {
+            // Charging what runs there found its slice used up.
+            self.lb.arrivals.push(env.src_cpu);
+        }
         self.set_task_cpu(p, env.dst_cpu);
     }
 

@@ -63,11 +63,13 @@ pub enum Reason {
     AffinityFallback,
     /// No choice: the task had not left its CPU yet (WF_ON_CPU, `ttwu_queue_wakelist`).
     OnCpu,
+    /// No choice: the task was still queued, since its dequeueing was delayed (`ttwu_runnable`).
+    StillQueued,
 }
 
 impl Reason {
     /// All of them, in the order of the audit's rows.
-    pub const ALL: [Reason; 28] = [
+    pub const ALL: [Reason; 29] = [
         Reason::TargetIdle,
         Reason::TargetAlmostIdle,
         Reason::TargetFits,
@@ -96,6 +98,7 @@ impl Reason {
         Reason::OnlyCpu,
         Reason::AffinityFallback,
         Reason::OnCpu,
+        Reason::StillQueued,
     ];
 
     /// For people.
@@ -129,6 +132,7 @@ impl Reason {
             Reason::OnlyCpu => "only CPU",
             Reason::AffinityFallback => "affinity",
             Reason::OnCpu => "still on its CPU",
+            Reason::StillQueued => "still queued",
         }
     }
 }

@@ -32,7 +32,8 @@ impl<W: Workload> Engine<W> {
             self.wake(cpu, joiner, 0, 0);
         }
         self.begin_schedule(cpu);
-        self.sched.deactivate_task(cpu, p, flags::DEQUEUE_SLEEP);
+        let flags = flags::DEQUEUE_SLEEP | flags::DEQUEUE_SPECIAL;
+        self.sched.deactivate_task(cpu, p, flags);
         self.ended_at = self.now;
         self.switch(cpu, p);
         self.sched.exit_task(cpu, p);
@@ -71,6 +72,10 @@ impl<W: Workload> Engine<W> {
         } else {
             prev
         };
+        if self.sched.only_delayed(cpu) {
+            // The kernel picks first and looks at other CPUs if that leaves nothing.
+            self.sched.pick_next_task_fair(cpu);
+        }
         if self.sched.rq(cpu).nr_running == 0 {
             let lead = self.lead + self.pay(cpu, self.lead);
             let cost = self.newidle(cpu, lead);

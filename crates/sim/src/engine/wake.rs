@@ -24,6 +24,9 @@ impl<W: Workload> Engine<W> {
         let task = &mut self.tasks[p.index()];
         task.waits = Waits::Nothing;
         if self.sched.tasks[p.index()].on_rq || task.waking {
+            if self.sched.is_delayed(p) {
+                return self.wake_delayed(cpu, p, wake_flags, lead);
+            }
             // Not asleep yet, or preempted on its way, or woken already (TASK_WAKING, on a wake
             // list): its state is set back and that is all.
             task.woken = true;
@@ -69,20 +72,41 @@ impl<W: Workload> Engine<W> {
     /// Wakes a task that has gone to sleep while its CPU has not switched away from it yet (it looks
     /// for other work): the task is left to that CPU, without a placement (WF_ON_CPU).
     fn wake_on_cpu(&mut self, cpu: CpuId, p: TaskId, prev: CpuId, lead: u64) -> u64 {
-        self.stats.wakeups += 1;
+        self.left_in_place(p, prev, Reason::OnCpu);
         let task = &mut self.tasks[p.index()];
         task.waking = true;
         task.remote_wakeup = false;
-        task.placed.woken_at = self.now;
-        task.placed.queued_at = self.now;
-        task.placed.cpu = prev;
-        task.placed.idle = false;
-        task.placed.reason = Reason::OnCpu;
-        self.stats.on_cpu();
         self.sched.touch.clear();
         self.queue_remote(cpu, p, prev);
         let cost = self.prices.wakeup / 2 + self.pay(cpu, lead);
         cost + self.notify_queued(cpu, prev, self.now + lead + cost)
+    }
+
+    /// Wakes a task that sleeps but is still queued (DELAY_DEQUEUE): it stays on its CPU, whose run
+    /// queue the waker locks, and neither placement nor queueing is to be done.
+    fn wake_delayed(&mut self, cpu: CpuId, p: TaskId, wake_flags: u32, lead: u64) -> u64 {
+        let prev = self.sched.tasks[p.index()].cpu;
+        self.left_in_place(p, prev, Reason::StillQueued);
+        let memory = TASK_LINES * self.prices.transfer(prev, cpu);
+        self.stats.stalled += memory;
+        self.sched.touch.clear();
+        self.sched.touch.write(Line::Rq(prev));
+        self.sched.update_rq_clock(prev, Ns(self.now));
+        self.sched.wake_delayed(prev, p, wake_flags);
+        let cost = self.prices.wakeup / 2 + memory + self.pay(cpu, lead);
+        cost + self.notify_resched(cpu, prev, self.now + lead + cost)
+    }
+
+    /// A wake-up that is no placement goes into the records.
+    fn left_in_place(&mut self, p: TaskId, cpu: CpuId, reason: Reason) {
+        self.stats.wakeups += 1;
+        self.stats.left(reason);
+        let placed = &mut self.tasks[p.index()].placed;
+        placed.woken_at = self.now;
+        placed.queued_at = self.now;
+        placed.cpu = cpu;
+        placed.idle = false;
+        placed.reason = reason;
     }
 
     /// `select_task_rq`, with its entry in the audit.

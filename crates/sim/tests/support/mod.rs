@@ -17,6 +17,7 @@ pub use work::{Pairs, Task};
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub machine: Arc<Machine>,
+    pub release: Release,
     pub features: FeatureSet,
     pub grouping: Grouping,
     pub start: Start,
@@ -27,10 +28,14 @@ pub struct Scene {
 
 impl Scene {
     pub fn config(&self) -> RunConfig {
+        let rules = match self.release {
+            Release::V6_5 => DomainRules::v6_5(),
+            Release::V6_12 => DomainRules::v6_12(),
+        };
         RunConfig {
             machine: Arc::clone(&self.machine),
-            topology: Arc::new(SchedTopology::build(&self.machine, &DomainRules::v6_5())),
-            release: Release::V6_5,
+            topology: Arc::new(SchedTopology::build(&self.machine, &rules)),
+            release: self.release,
             features: self.features,
             grouping: self.grouping,
             start: self.start,
@@ -102,9 +107,9 @@ fn machine_of(packages: usize, llcs: usize, cores: usize, threads: usize) -> Mac
     Machine::from_toml(&text, "random.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Features that the model acts on, any of them flipped.
-fn features_strategy() -> impl Strategy<Value = FeatureSet> {
-    const FLIPPED: [Feat; 14] = [
+/// A release, and features that the model acts on in it, any of them flipped.
+fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
+    const FLIPPED: [Feat; 22] = [
         Feat::GENTLE_FAIR_SLEEPERS,
         Feat::START_DEBIT,
         Feat::NEXT_BUDDY,
@@ -119,16 +124,28 @@ fn features_strategy() -> impl Strategy<Value = FeatureSet> {
         Feat::UTIL_FITS_CAPACITY,
         Feat::SELECT_BIAS_PREV,
         Feat::CACHE_HOT_BUDDY,
+        Feat::PLACE_LAG,
+        Feat::PLACE_DEADLINE_INITIAL,
+        Feat::PLACE_REL_DEADLINE,
+        Feat::RUN_TO_PARITY,
+        Feat::PREEMPT_SHORT,
+        Feat::PICK_BUDDY,
+        Feat::DELAY_DEQUEUE,
+        Feat::DELAY_ZERO,
     ];
-    any::<u16>().prop_map(|flips| {
-        let mut set = FeatureSet::defaults(Release::V6_5);
-        for (bit, feat) in FLIPPED.into_iter().enumerate() {
+    let release = prop_oneof![Just(Release::V6_5), Just(Release::V6_12)];
+    (release, any::<u32>()).prop_map(|(release, flips)| {
+        let mut set = FeatureSet::defaults(release);
+        let known = FLIPPED
+            .into_iter()
+            .filter(|feat| feat.word().default_in(release).is_some());
+        for (bit, feat) in known.enumerate() {
             // Most features stay at their default in most cases.
-            if flips >> bit & 1 != 0 && flips.count_ones() < 6 {
+            if flips >> bit & 1 != 0 && flips.count_ones() < 14 {
                 set.features.set(feat, !set.features.has(feat));
             }
         }
-        set
+        (release, set)
     })
 }
 
@@ -152,7 +169,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
     let tasks = prop::collection::vec(attributes_strategy(), 1..20);
     (
         machine_strategy(),
-        features_strategy(),
+        kernel_strategy(),
         grouping,
         start,
         tasks,
@@ -160,7 +177,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
         any::<u64>(),
     )
         .prop_map(
-            |(machine, features, grouping, start, tasks, rounds, seed)| {
+            |(machine, (release, features), grouping, start, tasks, rounds, seed)| {
                 let ncpu = machine.ncpu();
                 let tasks = tasks
                     .into_iter()
@@ -174,6 +191,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
                     .collect();
                 Scene {
                     machine,
+                    release,
                     features,
                     grouping,
                     start,
