@@ -1,112 +1,24 @@
 //! The fair class by its documented rules: small scenes driven as the engine drives them.
 
+#[path = "support/scene.rs"]
+mod scene;
 mod support;
 
 use proptest::prelude::*;
-use std::sync::Arc;
-use wakelab_machine::{CpuId, CpuMask, Ns};
-use wakelab_sched::fair::TaskSpec;
-use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP};
+use scene::{MS, Scene};
+use wakelab_machine::CpuId;
 use wakelab_sched::state::Policy;
 use wakelab_sched::weight::scale_load_down;
-use wakelab_sched::{Features, Line, Release, Rules, Sched, SeId, TaskId, TgId, Tunables, pelt};
-
-const MS: u64 = 1_000_000;
+use wakelab_sched::{Line, Release, SeId, TaskId, TgId, Tunables, pelt};
 
 /// By how much re-weighting a group's entity at each tick may lift the load of the run queue that
 /// it is on: each time the averages are rounded down apart and the sum is then raised to what the
 /// rest needs, up to 1 in a period, of which 1/47 decays.
 const RATCHET: u64 = 47;
 
-struct Scene {
-    sched: Sched,
-    now: u64,
-}
-
-impl Scene {
-    fn new(ncpu: usize) -> Scene {
-        let tun = Tunables::for_machine(ncpu, 1000);
-        let feat = Features::defaults(Release::V6_5);
-        let topo = Arc::new(support::flat(ncpu, 2));
-        let sched = Sched::new(topo, Rules::of(Release::V6_5), feat, tun);
-        let mut scene = Scene { sched, now: 0 };
-        scene.advance(1000 * MS);
-        scene
-    }
-
-    /// Moves time on for all CPUs.
-    fn advance(&mut self, span: u64) {
-        self.now += span;
-        for cpu in 0..self.sched.ncpu() {
-            self.sched
-                .update_rq_clock(CpuId::from_index(cpu), Ns(self.now));
-        }
-    }
-
-    fn fork(&mut self, tg: TgId, policy: Policy, nice: i8, cpu: u16) -> TaskId {
-        let cpus = CpuMask::first_n(self.sched.ncpu());
-        let cpu = CpuId(cpu);
-        let spec = TaskSpec {
-            tg,
-            mm: 0,
-            policy,
-            nice,
-            cpus,
-            cpu,
-            kthread: false,
-        };
-        let p = self.sched.new_task(&spec);
-        self.sched.wake_up_new_task(p, cpu);
-        self.resched(cpu);
-        p
-    }
-
-    fn resched(&mut self, cpu: CpuId) {
-        if self.sched.rq(cpu).need_resched {
-            self.sched.switch_task(cpu);
-        }
-    }
-
-    /// Lets all CPUs run for so many ticks of 1 ms.
-    fn run(&mut self, ticks: usize) {
-        for _ in 0..ticks {
-            self.advance(MS);
-            for cpu in 0..self.sched.ncpu() {
-                let cpu = CpuId::from_index(cpu);
-                self.sched.task_tick(cpu);
-                self.resched(cpu);
-            }
-        }
-    }
-
-    fn sleep(&mut self, p: TaskId) {
-        let cpu = self.sched.tasks[p.index()].cpu;
-        self.sched.deactivate_task(cpu, p, DEQUEUE_SLEEP);
-        if self.sched.rq(cpu).curr == p {
-            self.sched.switch_task(cpu);
-        }
-    }
-
-    fn wake(&mut self, p: TaskId, cpu: CpuId) {
-        let from = self.sched.tasks[p.index()].cpu;
-        self.sched.set_task_cpu(p, cpu);
-        let migrated = if from == cpu { 0 } else { ENQUEUE_MIGRATED };
-        self.sched.activate_task(cpu, p, ENQUEUE_WAKEUP | migrated);
-        self.sched.check_preempt_curr(cpu, p, 0);
-    }
-
-    fn se(&self, p: TaskId) -> &wakelab_sched::SchedEntity {
-        &self.sched.se[self.sched.tasks[p.index()].se.index()]
-    }
-
-    fn runtime(&self, p: TaskId) -> u64 {
-        self.se(p).sum_exec_runtime
-    }
-}
-
 #[test]
 fn equal_tasks_share_a_cpu_equally_and_others_by_weight() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     let a = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     let b = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     let c = scene.fork(TgId::ROOT, Policy::Normal, 5, 0);
@@ -129,7 +41,7 @@ fn equal_tasks_share_a_cpu_equally_and_others_by_weight() {
 
 #[test]
 fn groups_share_by_shares_and_not_by_tasks() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     let one = scene.sched.add_group("one", TgId::ROOT, 1024);
     let many = scene.sched.add_group("many", TgId::ROOT, 1024);
     let alone = scene.fork(one, Policy::Normal, 0, 0);
@@ -143,7 +55,7 @@ fn groups_share_by_shares_and_not_by_tasks() {
 
 #[test]
 fn a_new_task_starts_a_slice_late() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     let parent = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     scene.run(50);
     let min = scene.sched.cfs[0].min_vruntime;
@@ -156,7 +68,7 @@ fn a_new_task_starts_a_slice_late() {
 
 #[test]
 fn a_sleeper_gets_half_a_latency_of_credit_and_no_more() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     let _hog = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     let sleeper = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     scene.run(100);
@@ -171,7 +83,7 @@ fn a_sleeper_gets_half_a_latency_of_credit_and_no_more() {
 
 #[test]
 fn a_short_sleeper_keeps_its_vruntime() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     let _hog = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     let sleeper = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     scene.run(100);
@@ -184,7 +96,7 @@ fn a_short_sleeper_keeps_its_vruntime() {
 
 /// A waker and a wakee on one CPU, the wakee behind by `lead` of virtual time.
 fn wakes_with_lead(lead: u64, policy: Policy, curr_policy: Policy) -> bool {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     let curr = scene.fork(TgId::ROOT, curr_policy, 0, 0);
     scene.run(10);
     let wakee = scene.fork(TgId::ROOT, policy, 0, 0);
@@ -219,7 +131,7 @@ fn wakeup_preemption_needs_a_lead_of_the_wakeup_granularity() {
 
 #[test]
 fn an_idle_cpu_is_told_to_switch() {
-    let mut scene = Scene::new(2);
+    let mut scene = Scene::new(Release::V6_5, 2);
     let p = scene.fork(TgId::ROOT, Policy::Normal, 0, 1);
     assert_eq!(scene.sched.rq(CpuId(1)).curr, p);
     assert!(!scene.sched.llc[0].idle.contains(CpuId(1)));
@@ -230,7 +142,7 @@ fn an_idle_cpu_is_told_to_switch() {
 
 #[test]
 fn a_running_task_is_not_preempted_before_the_least_granularity() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     for _ in 0..40 {
         scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     }
@@ -256,7 +168,7 @@ fn a_running_task_is_not_preempted_before_the_least_granularity() {
 
 #[test]
 fn yielding_lets_the_other_go_first() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     let a = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     let b = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     scene.run(40);
@@ -273,7 +185,7 @@ fn yielding_lets_the_other_go_first() {
 #[test]
 fn a_group_s_load_splits_over_the_cpus_that_it_uses() {
     for ncpu in [1usize, 2, 4, 8] {
-        let mut scene = Scene::new(8);
+        let mut scene = Scene::new(Release::V6_5, 8);
         let tg = scene.sched.add_group("group", TgId::ROOT, 1024);
         let tasks: Vec<TaskId> = (0..ncpu)
             .map(|cpu| scene.fork(tg, Policy::Normal, 0, cpu as u16))
@@ -308,7 +220,7 @@ fn a_group_s_load_splits_over_the_cpus_that_it_uses() {
 
 #[test]
 fn a_sleeping_task_that_moves_takes_its_load_along() {
-    let mut scene = Scene::new(2);
+    let mut scene = Scene::new(Release::V6_5, 2);
     let p = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     scene.run(500);
     let load = scene.sched.cpu_load(CpuId(0));
@@ -339,7 +251,7 @@ fn a_sleeping_task_that_moves_takes_its_load_along() {
 
 #[test]
 fn idle_cpus_forget_and_leave_the_list() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     let tg = scene.sched.add_group("group", TgId::ROOT, 1024);
     let p = scene.fork(tg, Policy::Normal, 0, 0);
     scene.run(500);
@@ -359,7 +271,7 @@ fn idle_cpus_forget_and_leave_the_list() {
 
 #[test]
 fn the_group_s_line_is_written_by_a_migration_and_read_by_each_switch() {
-    let mut scene = Scene::new(2);
+    let mut scene = Scene::new(Release::V6_5, 2);
     let tg = scene.sched.add_group("group", TgId::ROOT, 1024);
     let p = scene.fork(tg, Policy::Normal, 0, 0);
     scene.run(100);
@@ -381,7 +293,7 @@ fn the_group_s_line_is_written_by_a_migration_and_read_by_each_switch() {
 
 #[test]
 fn a_dead_task_leaves_no_load() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(Release::V6_5, 1);
     let p = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     scene.run(100);
     scene.sleep(p);
@@ -420,7 +332,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 impl Scene {
     fn crowd() -> Scene {
-        let mut scene = Scene::new(4);
+        let mut scene = Scene::new(Release::V6_5, 4);
         let a = scene.sched.add_group("a", TgId::ROOT, 1024);
         let b = scene.sched.add_group("b", a, 512);
         scene.sched.add_group("c", TgId::ROOT, 4096);
@@ -659,7 +571,7 @@ proptest! {
 /// a sleeper's whole credit.
 #[test]
 fn a_wake_up_that_moves_a_task_keeps_its_lag() {
-    let mut scene = Scene::new(2);
+    let mut scene = Scene::new(Release::V6_5, 2);
     let stays = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     let moves = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
     scene.fork(TgId::ROOT, Policy::Normal, 0, 1);
