@@ -38,6 +38,9 @@ pub struct Rules {
     pub release: Release,
     /// The fair class picks by eligibility and virtual deadline (6.6 on).
     pub eevdf: bool,
+    /// `update_cfs_group` leaves alone a group that is empty, which may be delayed, and a weight that
+    /// stays the same (6.12 on).
+    pub empty_group_keeps_weight: bool,
     /// `select_idle_cpu` scans the target's cluster first (6.7 on).
     pub cluster_scan: bool,
     /// Balancing tells SMT groups with several tasks apart (`group_smt_balance`), weighs siblings by
@@ -63,6 +66,7 @@ impl Rules {
         Rules {
             release,
             eevdf: later,
+            empty_group_keeps_weight: later,
             cluster_scan: later,
             smt_balance: later,
             detach_first_movable: !later,

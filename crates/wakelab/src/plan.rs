@@ -99,12 +99,6 @@ impl Plan {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = Vec::new();
         let release = self.release.name();
-        // So far only one release has its fair class modelled (wakelab_sched::Release).
-        if self.release != Release::V6_5 {
-            warnings.push(format!(
-                "of {release} only the wake-up placement is modelled, the rest follows 6.5"
-            ));
-        }
         for variant in &self.variants {
             for word in &variant.words {
                 let reason = not_acted(self.release, word);

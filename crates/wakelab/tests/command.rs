@@ -52,6 +52,26 @@ fn compare<'a>(workload: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+fn both_kernels_simulate_each_by_its_own_rules() {
+    let workload = "hackbench -g 2 -f 4 --threads --pipe -l 200 -s 100";
+    let run = |kernel: &str, word: &str| {
+        let mut arguments = compare(workload, &[word, "--runs", "1", "--format", "json"]);
+        arguments[4] = kernel;
+        let mut json: Value = serde_json::from_str(&stdout(&arguments)).unwrap();
+        json["variants"].take()
+    };
+    let [cfs, eevdf] = ["6.5", "6.12"].map(|kernel| run(kernel, "NO_WA_IDLE"));
+    assert_ne!(cfs[0]["metrics"], eevdf[0]["metrics"]);
+    let still_queued = |variant: &Value| {
+        let rows = variant["audit"].as_array().unwrap();
+        rows.iter().any(|row| row["reason"] == "still queued")
+    };
+    assert!(!still_queued(&cfs[0]) && still_queued(&eevdf[0]), "{eevdf}");
+    let without = run("6.12", "NO_DELAY_DEQUEUE");
+    assert!(still_queued(&without[0]) && !still_queued(&without[1]));
+}
+
+#[test]
 fn list_names_the_experiments() {
     let text = stdout(&["list"]);
     assert!(

@@ -179,9 +179,8 @@ impl Sched {
             return;
         }
         let gcfs = &self.cfs[group.index()];
-        let eevdf = self.rules.eevdf;
-        if eevdf && gcfs.weight == 0 {
-            // A group that is empty keeps its weight, since it may be delayed.
+        let keeps = self.rules.empty_group_keeps_weight;
+        if keeps && gcfs.weight == 0 {
             return;
         }
         let tg = &self.tgs[gcfs.tg.index()];
@@ -189,7 +188,7 @@ impl Sched {
         let (load_avg, contrib) = (gcfs.avg.load_avg, gcfs.tg_load_avg_contrib);
         let weight = calc_group_shares(tg.shares, gcfs.weight, load_avg, tg.load_avg, contrib);
         let se = &self.se[se_id.index()];
-        if !eevdf || se.weight != weight {
+        if !keeps || se.weight != weight {
             self.reweight_entity(se.cfs_rq, se_id, weight);
         }
     }
