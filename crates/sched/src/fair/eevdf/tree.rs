@@ -411,9 +411,12 @@ mod tests {
         assert_eq!(line.root, SeId(1));
         let root = table[1].node;
         assert_eq!((root.min_vruntime, root.min_slice), (1, 20));
-        // The next one passes by and sets it right.
+        // One that changes nothing below leaves it so; only a change that passes by sets it right.
         table.push(entity(4, 4, 40));
         line.insert(&mut table, SeId(3));
+        assert_eq!(table[1].node.min_slice, 20);
+        table.push(entity(0, 0, 15));
+        line.insert(&mut table, SeId(4));
         assert_eq!(table[1].node.min_slice, 10);
     }
 }
