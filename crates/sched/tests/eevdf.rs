@@ -10,7 +10,7 @@ use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, DEQUEUE_SPECIAL};
 use wakelab_sched::state::Policy;
 use wakelab_sched::weight::scale_load_down;
-use wakelab_sched::{CfsId, Feat, Release, SchedEntity, TaskId, TgId};
+use wakelab_sched::{CfsId, Feat, Release, SchedEntity, SeId, TaskId, TgId};
 
 const CPU: CpuId = CpuId(0);
 const ROOT: CfsId = CfsId(0);
@@ -275,19 +275,121 @@ fn a_group_requests_the_least_slice_of_its_tasks() {
 }
 
 #[test]
-fn a_group_whose_tasks_have_gone_may_stay_queued_too() {
+fn a_slice_reaches_the_groups_above_through_their_trees() {
+    let mut scene = one_cpu(&[]);
+    let outer = scene.sched.add_group("outer", TgId::ROOT, 1024);
+    let inner = scene.sched.add_group("inner", outer, 1024);
+    task(&mut scene, 0);
+    let deep = scene.fork(inner, Policy::Normal, 0, 0);
+    let short = scene.fork(inner, Policy::Normal, 0, 0);
+    let beside = scene.fork(outer, Policy::Normal, 0, 0);
+    scene.sched.set_slice(beside, Some(Ns(250 * US)));
+    let groups = [outer, inner].map(|tg| scene.sched.group_se(tg, CPU));
+    let slices = |scene: &Scene| groups.map(|se| scene.sched.se[se.index()].slice);
+    scene.sched.set_slice(deep, Some(Ns(90 * MS)));
+    for us in [300, 200, 400] {
+        // Neither group runs now, so that the inner one is in a tree.
+        while scene.se(curr(&scene)).parent.is_some() {
+            scene.run(1);
+        }
+        scene.sched.set_slice(short, Some(Ns(us * US)));
+        assert_eq!(slices(&scene), [us.min(250) * US, us * US]);
+    }
+}
+
+/// A task alone in its group, which has had 5 ms too much and left: alone, the task owes nothing, but
+/// the group does. Gives what the group's entity is, and a task outside.
+fn a_group_that_owes() -> (Scene, TaskId, TaskId, SeId) {
     let mut scene = one_cpu(&[]);
     let tg = scene.sched.add_group("group", TgId::ROOT, 1024);
     let inside = scene.fork(tg, Policy::Normal, 0, 0);
     let outside = task(&mut scene, 0);
     scene.run(3);
-    // Alone in its group, the task owes nothing there; the group does.
     while curr(&scene) != inside {
         scene.run(1);
     }
     scene.advance(5 * MS);
     scene.sleep(inside);
     let group = scene.sched.group_se(tg, CPU);
+    (scene, inside, outside, group)
+}
+
+#[test]
+fn a_group_that_is_delayed_gets_a_task_again() {
+    let (mut scene, inside, _, group) = a_group_that_owes();
+    let place = scene.sched.se[group.index()].vruntime;
+    scene.wake(inside, CPU);
+    let se = &scene.sched.se[group.index()];
+    assert_eq!(
+        (se.on_rq, se.sched_delayed, se.vruntime),
+        (true, false, place)
+    );
+    assert_eq!(nr_running(&scene), (2, 0));
+}
+
+#[test]
+fn a_group_whose_last_task_leaves_late_may_owe_on_its_own() {
+    let mut scene = one_cpu(&[]);
+    let tg = scene.sched.add_group("group", TgId::ROOT, 1024);
+    let inside = [0, 0].map(|nice| scene.fork(tg, Policy::Normal, nice, 0));
+    task(&mut scene, 0);
+    scene.run(5);
+    while !inside.contains(&curr(&scene)) {
+        scene.run(1);
+    }
+    let first = curr(&scene);
+    scene.advance(5 * MS);
+    scene.sleep(first);
+    assert!(scene.sched.is_delayed(first));
+    // The other one of the group leaves, and then the group has nothing but the sleeper.
+    let second = if first == inside[0] {
+        inside[1]
+    } else {
+        inside[0]
+    };
+    scene
+        .sched
+        .deactivate_task(CPU, second, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+    let group = scene.sched.group_se(tg, CPU);
+    scene.sched.finish_delayed(first);
+    let se = &scene.sched.se[group.index()];
+    assert!(!scene.sched.tasks[first.index()].on_rq);
+    assert_eq!((se.on_rq, se.sched_delayed), (true, true));
+}
+
+#[test]
+fn a_short_slice_takes_away_the_protection_of_who_owes() {
+    for (slice, kept) in [(200 * US, false), (60 * MS, true)] {
+        let mut scene = one_cpu(&[Feat::RUN_TO_PARITY]);
+        let long = task(&mut scene, 0);
+        scene.sched.set_slice(long, Some(Ns(50 * MS)));
+        scene.run(1);
+        let other = task(&mut scene, 0);
+        scene.sched.set_slice(other, Some(Ns(slice)));
+        scene.sleep(other);
+        scene.sched.finish_delayed(other);
+        scene.sched.switch_task(CPU);
+        assert_eq!(curr(&scene), long);
+        // The other is owed service, but its deadline is later.
+        let se = se_mut(&mut scene, long);
+        se.deadline = se.deadline.wrapping_sub(49 * MS);
+        se.vlag = se.deadline as i64;
+        se_mut(&mut scene, other).vlag = 100 * US as i64;
+        se_mut(&mut scene, other).deadline = 100 * MS;
+        se_mut(&mut scene, other).rel_deadline = true;
+        scene.advance(900 * US);
+        scene.wake(other, CPU);
+        let (owes, waits) = (scene.se(long), scene.se(other));
+        assert!(!scene.sched.vruntime_eligible(ROOT, owes.vruntime));
+        assert!(scene.sched.vruntime_eligible(ROOT, waits.vruntime));
+        assert!((owes.deadline.wrapping_sub(waits.deadline) as i64) < 0);
+        assert_eq!(owes.vlag == owes.deadline as i64, kept);
+    }
+}
+
+#[test]
+fn a_group_whose_tasks_have_gone_may_stay_queued_too() {
+    let (mut scene, inside, outside, group) = a_group_that_owes();
     let queued = |scene: &Scene| {
         let se = &scene.sched.se[group.index()];
         (se.on_rq, se.sched_delayed)

@@ -1,9 +1,11 @@
 //! The checks between events.
 
+#[path = "../../../sched/tests/support/consistency.rs"]
+mod consistency;
+
 use super::Scene;
 use proptest::test_runner::TestCaseError;
 use wakelab_machine::CpuId;
-use wakelab_sched::weight::scale_load_down;
 use wakelab_sched::{Sched, TaskId, TgId};
 
 /// A runnable task runs within this. In the root group of a CPU with a dozen tasks a slice is at
@@ -38,8 +40,7 @@ pub fn run_checked(scene: &Scene) -> Result<(), TestCaseError> {
         check_queues(engine.sched()).map_err(fail)?;
         if events.is_multiple_of(16) {
             check_sums(engine.sched()).map_err(fail)?;
-            check_delayed(engine.sched()).map_err(fail)?;
-            check_timelines(engine.sched()).map_err(fail)?;
+            consistency::check(engine.sched()).map_err(fail)?;
         }
         watch.look(engine.sched(), now).map_err(fail)?;
         if !more {
@@ -133,75 +134,6 @@ fn check_sums(sched: &Sched) -> Result<(), String> {
             return Err(format!(
                 "group {index}: load_avg {} of parts {parts}",
                 group.load_avg
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Queues count the tasks that sleep on them, and no idle CPU has any.
-fn check_delayed(sched: &Sched) -> Result<(), String> {
-    let mut delayed = vec![0; sched.cfs.len()];
-    for (index, task) in sched.tasks.iter().enumerate() {
-        if !sched.is_delayed(TaskId::from_index(index)) {
-            continue;
-        }
-        if !task.on_rq || task.on_cpu {
-            return Err(format!("task {index} is delayed, but {task:?}"));
-        }
-        let mut walk = task.se;
-        while walk.is_some() {
-            let se = &sched.se[walk.index()];
-            delayed[se.cfs_rq.index()] += 1;
-            walk = se.parent;
-        }
-    }
-    for (index, cfs) in sched.cfs.iter().enumerate() {
-        if cfs.h_nr_delayed != delayed[index] {
-            return Err(format!(
-                "queue {index}: h_nr_delayed {} of {}",
-                cfs.h_nr_delayed, delayed[index]
-            ));
-        }
-        let parts = sched.se.iter().filter(|se| se.my_q.is_some());
-        let empty = |se: &&wakelab_sched::SchedEntity| {
-            se.on_rq && !se.sched_delayed && sched.cfs[se.my_q.index()].nr_running == 0
-        };
-        if parts.clone().any(|se| empty(&se)) {
-            return Err("a group without entities is queued, and not delayed".to_owned());
-        }
-    }
-    Ok(())
-}
-
-/// The trees of the EEVDF releases hold what is queued and does not run, and their sums are those of
-/// what they hold.
-fn check_timelines(sched: &Sched) -> Result<(), String> {
-    if !sched.rules.eevdf {
-        return Ok(());
-    }
-    for (index, cfs) in sched.cfs.iter().enumerate() {
-        let (mut sum, mut load, mut count) = (0i64, 0u64, 0);
-        let mut below = vec![cfs.timeline.root];
-        while let Some(id) = below.pop() {
-            if id.is_none() {
-                continue;
-            }
-            let se = &sched.se[id.index()];
-            let weight = scale_load_down(se.weight);
-            let key = se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
-            sum = sum.wrapping_add(key.wrapping_mul(weight as i64));
-            (load, count) = (load + weight, count + 1);
-            if !se.on_rq || se.cfs_rq.index() != index || cfs.curr == id {
-                return Err(format!("queue {index}: {se:?} is in the tree"));
-            }
-            below.extend(se.node.child);
-        }
-        let running = cfs.curr.is_some() && sched.se[cfs.curr.index()].on_rq;
-        let queued = count + u32::from(running);
-        if (sum, load, queued) != (cfs.avg_vruntime, cfs.avg_load, cfs.nr_running) {
-            return Err(format!(
-                "queue {index}: sum {sum}, load {load}, {queued} queued, but {cfs:?}"
             ));
         }
     }
