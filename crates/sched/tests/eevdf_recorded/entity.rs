@@ -1,6 +1,6 @@
 //! Placement, requests, accounting, yielding and new weights of one entity.
 
-use crate::record::{Checked, Malformed, Record, Verdict, integer};
+use crate::record::{Checked, Malformed, Record, Verdict, fl, integer};
 use crate::scene::{CPU, ROOT, Scene, Stage};
 use wakelab_sched::{SchedAvg, SeId};
 
@@ -17,7 +17,7 @@ fn moved(scene: &Scene, r: &Record<'_>, id: SeId) -> Result<Verdict, Malformed> 
 /// `place_entity`.
 pub fn place(stage: &Stage, r: &Record<'_>) -> Checked {
     let mut scene = stage.scene(r)?;
-    let id = scene.set(&r.queue("q")?, &r.entity("e")?);
+    let id = scene.set(&r.queue("q")?, &r.entity("e")?)?;
     scene
         .sched
         .place_entity_eevdf(ROOT, id, r.num("fl")? as u32);
@@ -31,7 +31,7 @@ pub fn place(stage: &Stage, r: &Record<'_>) -> Checked {
 /// `update_deadline`.
 pub fn updl(stage: &Stage, r: &Record<'_>) -> Checked {
     let mut scene = stage.scene(r)?;
-    let id = scene.set(&r.queue("q")?, &r.entity("e")?);
+    let id = scene.set(&r.queue("q")?, &r.entity("e")?)?;
     let renewed = scene.sched.update_deadline(ROOT, id);
     let se = &scene.sched.se[id.index()];
     Ok(scene.sums(r)?.and(Verdict::of(&[
@@ -45,7 +45,7 @@ pub fn updl(stage: &Stage, r: &Record<'_>) -> Checked {
 pub fn curr(stage: &Stage, r: &Record<'_>) -> Checked {
     let mut scene = stage.scene(r)?;
     let q = r.queue("q")?;
-    let id = scene.set(&q, &r.entity("e")?);
+    let id = scene.set(&q, &r.entity("e")?)?;
     let (start, total) = (r.num("ex0")?, r.num("sum0")?);
     scene.sched.rqs[0].clock_task = r.num("now")?;
     let se = &mut scene.sched.se[id.index()];
@@ -75,7 +75,7 @@ pub fn curr(stage: &Stage, r: &Record<'_>) -> Checked {
 /// `yield_task_fair`.
 pub fn yields(stage: &Stage, r: &Record<'_>) -> Checked {
     let mut scene = stage.scene(r)?;
-    let id = scene.set(&r.queue("q")?, &r.entity("e")?);
+    let id = scene.set(&r.queue("q")?, &r.entity("e")?)?;
     // Alone on the CPU it would have returned at once.
     scene.sched.rqs[0].nr_running = 2;
     scene.sched.rqs[0].curr = scene.sched.se[id.index()].task;
@@ -86,7 +86,11 @@ pub fn yields(stage: &Stage, r: &Record<'_>) -> Checked {
 /// `reweight_entity`, with the averages.
 pub fn rewt(stage: &Stage, r: &Record<'_>) -> Checked {
     let mut scene = stage.scene(r)?;
-    let id = scene.set(&r.queue("q0")?, &r.entity("e0")?);
+    let before = r.entity("e0")?;
+    let id = scene.set(&r.queue("q0")?, &before)?;
+    if before.is(fl::ON_RQ) && r.num("lw0")? < before.weight {
+        return Err(Malformed("lw0".to_owned()));
+    }
     scene.sched.se[id.index()].avg = averages(r, "a0")?;
     let cfs = &mut scene.sched.cfs[0];
     cfs.weight = r.num("lw0")?;

@@ -162,5 +162,10 @@ mod the_checks_themselves {
         }
         value["q"] = Value::Null;
         assert!(check(&value).is_err());
+        // What is queued on an empty queue would count it below nothing.
+        let entity = [1, 0, 0, 0, 1024, 0, 1, 28];
+        let value = serde_json::json!({"s": 0, "fl": 1, "q0": [0, 0, 0, 0, 0, 0, 0, 0], "e0": entity, "e1": entity});
+        let (header, value) = (&header, &value);
+        assert!(queue::deq(&stage, &Record { header, value }).is_err());
     }
 }

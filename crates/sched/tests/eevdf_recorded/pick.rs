@@ -20,6 +20,9 @@ fn plant(
             Some((name, id)) if name == e.id => id,
             _ => add(scene, &e),
         };
+        if planted.contains(&(e.id, id)) {
+            return Err(Malformed("tree".to_owned()));
+        }
         // Recorded in order: each goes right of those before it, also of equals.
         scene.sched.cfs[0].timeline_add(&mut scene.sched.se, id);
         planted.push((e.id, id));

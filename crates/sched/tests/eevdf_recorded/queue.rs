@@ -1,13 +1,20 @@
 //! Leaving a run queue, at once or later, and being woken before.
 
-use crate::record::{Checked, Record, Verdict};
+use crate::record::{Checked, Entity, Malformed, Record, Verdict, fl};
 use crate::scene::{ROOT, Stage};
+
+/// Only what is queued can leave.
+fn queued(e: &Entity) -> Result<(), Malformed> {
+    let queued = e.is(fl::ON_RQ).then_some(());
+    queued.ok_or_else(|| Malformed("on_rq".to_owned()))
+}
 
 /// `dequeue_entity`.
 pub fn deq(stage: &Stage, r: &Record<'_>) -> Checked {
     let mut scene = stage.scene(r)?;
     let (before, after) = (r.entity("e0")?, r.entity("e1")?);
-    let id = scene.set(&r.queue("q0")?, &before);
+    queued(&before)?;
+    let id = scene.set(&r.queue("q0")?, &before)?;
     if after.weight != before.weight {
         // The group's run queue is not empty, and all of the group's load is on it: the entity gets
         // all of the group's shares.
@@ -27,7 +34,9 @@ pub fn deq(stage: &Stage, r: &Record<'_>) -> Checked {
 /// `requeue_delayed_entity`.
 pub fn reqd(stage: &Stage, r: &Record<'_>) -> Checked {
     let mut scene = stage.scene(r)?;
-    let id = scene.set(&r.queue("q0")?, &r.entity("e0")?);
+    let before = r.entity("e0")?;
+    queued(&before)?;
+    let id = scene.set(&r.queue("q0")?, &before)?;
     scene.sched.requeue_delayed_entity(id);
     Ok(scene
         .queue_is(&r.queue("q1")?)

@@ -101,7 +101,10 @@ impl Scene {
 
     /// Lets the run queue be as recorded, with `e` on it: as what runs or in the tree, if it is
     /// queued. What runs otherwise is known by its weight and vruntime alone.
-    pub fn set(&mut self, q: &Queue, e: &Entity) -> SeId {
+    pub fn set(&mut self, q: &Queue, e: &Entity) -> Result<SeId, Malformed> {
+        if e.is(fl::ON_RQ) && q.nr_running == 0 {
+            return Err(Malformed("nr_running".to_owned()));
+        }
         let id = if e.is(fl::CURR) {
             let id = self.put(Part::Running, e);
             self.sched.cfs[0].curr = id;
@@ -114,8 +117,8 @@ impl Scene {
             self.sched.cfs[0].timeline.insert(&mut self.sched.se, id);
         }
         self.set_sums(q);
-        self.sched.cfs[0].weight = q.curr_weight + e.weight;
-        id
+        self.sched.cfs[0].weight = q.curr_weight.saturating_add(e.weight);
+        Ok(id)
     }
 
     /// Lets the run queue be as recorded, with what runs known by its weight and vruntime alone.

@@ -24,7 +24,7 @@ pub fn elig(stage: &Stage, r: &Record<'_>) -> Checked {
 /// `update_entity_lag`.
 pub fn lag(stage: &Stage, r: &Record<'_>) -> Checked {
     let mut scene = stage.scene(r)?;
-    let se = scene.set(&r.queue("q")?, &r.entity("e")?);
+    let se = scene.set(&r.queue("q")?, &r.entity("e")?)?;
     scene.sched.update_entity_lag(ROOT, se);
     let vlag = scene.sched.se[se.index()].vlag as u64;
     Ok(scene

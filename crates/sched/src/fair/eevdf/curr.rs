@@ -23,7 +23,7 @@ impl Sched {
             return;
         }
         se.exec_start = now;
-        se.sum_exec_runtime += delta;
+        se.sum_exec_runtime = se.sum_exec_runtime.wrapping_add(delta);
         let vdelta = calc_delta_fair(delta, se.weight, &mut se.inv_weight);
         se.vruntime = se.vruntime.wrapping_add(vdelta);
         let served = self.update_deadline(cfs_id, curr);

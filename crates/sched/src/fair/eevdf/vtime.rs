@@ -150,7 +150,7 @@ impl Sched {
         let lag = average.wrapping_sub(se.vruntime) as i64;
         let limit = se.slice.wrapping_mul(2).max(self.tun.tick.0);
         let limit = self.delta_fair(limit, se_id) as i64;
-        lag.min(limit).max(-limit)
+        lag.min(limit).max(limit.wrapping_neg())
     }
 
     /// `update_entity_lag`: notes the lag of an entity that is about to leave the queue.
