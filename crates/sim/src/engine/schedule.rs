@@ -88,10 +88,14 @@ impl<W: Workload> Engine<W> {
         self.switch_to_next(cpu, prev);
     }
 
-    /// A newly-idle balance is over.
+    /// A newly-idle balance is over. If all that it brought are tasks that sleep, the pick leaves
+    /// nothing, and the CPU looks once more.
     pub(super) fn newidle_done(&mut self, cpu: CpuId) {
         let prev = self.sched.rq(cpu).curr;
         self.begin_schedule(cpu);
+        if self.sched.only_delayed(cpu) {
+            return self.switch(cpu, prev);
+        }
         self.switch_to_next(cpu, prev);
     }
 
