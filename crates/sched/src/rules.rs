@@ -9,17 +9,20 @@ pub enum Release {
     V6_5,
     /// 6.12: EEVDF, delayed dequeue.
     V6_12,
+    /// 6.18: slices are protected only as far as the shortest slice that waits.
+    V6_18,
 }
 
 impl Release {
     /// All of them, oldest first.
-    pub const ALL: [Release; 2] = [Release::V6_5, Release::V6_12];
+    pub const ALL: [Release; 3] = [Release::V6_5, Release::V6_12, Release::V6_18];
 
     /// `6.5`.
     pub fn name(self) -> &'static str {
         match self {
             Release::V6_5 => "6.5",
             Release::V6_12 => "6.12",
+            Release::V6_18 => "6.18",
         }
     }
 
@@ -41,6 +44,12 @@ pub struct Rules {
     /// `update_cfs_group` leaves alone a group that is empty, which may be delayed, and a weight that
     /// stays the same (6.12 on).
     pub empty_group_keeps_weight: bool,
+    /// What begins to run is protected for the shortest slice of its queue and not to its deadline
+    /// (`vprot`), and is rescheduled when that is over (6.17 on).
+    pub protect_min_slice: bool,
+    /// Balancing counts the tasks that run or wait, not those whose dequeueing is delayed
+    /// (`h_nr_runnable`, 6.14 on).
+    pub balance_counts_runnable: bool,
     /// `select_idle_cpu` scans the target's cluster first (6.7 on).
     pub cluster_scan: bool,
     /// Balancing tells SMT groups with several tasks apart (`group_smt_balance`), weighs siblings by
@@ -63,10 +72,13 @@ impl Rules {
     /// The rules of a release.
     pub fn of(release: Release) -> Rules {
         let later = release >= Release::V6_12;
+        let latest = release >= Release::V6_18;
         Rules {
             release,
             eevdf: later,
             empty_group_keeps_weight: later,
+            protect_min_slice: latest,
+            balance_counts_runnable: latest,
             cluster_scan: later,
             smt_balance: later,
             detach_first_movable: !later,
@@ -77,6 +89,9 @@ impl Rules {
         }
     }
 }
+
+/// `normalized_sysctl_sched_base_slice`: the default slice before it is scaled to the machine.
+pub const NORMALIZED_BASE_SLICE: Ns = Ns(700_000);
 
 /// `/proc/sys/kernel/sched_*` and `/sys/kernel/debug/sched/*`, already scaled to the machine.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +122,7 @@ pub struct Tunables {
 }
 
 impl Tunables {
-    /// The defaults of 6.5 and 6.12 for a machine with so many online CPUs at this tick rate: base values
+    /// The defaults of all releases for a machine with so many online CPUs at this tick rate: base values
     /// times 1 + log2(min(cpus, 8)) (kernel `sched/fair.c`, `get_update_sysctl_factor`).
     pub fn for_machine(ncpu: usize, hz: u32) -> Tunables {
         let factor = 1 + u64::from(ncpu.clamp(1, 8).ilog2());
@@ -117,7 +132,7 @@ impl Tunables {
             min_granularity: Ns(750_000 * factor),
             idle_min_granularity: Ns(750_000 * factor),
             wakeup_granularity: Ns(1_000_000 * factor),
-            base_slice: Ns(700_000 * factor),
+            base_slice: Ns(NORMALIZED_BASE_SLICE.0 * factor),
             migration_cost: Ns(500_000),
             nr_migrate: 32,
             nr_latency: 8,

@@ -131,7 +131,7 @@ fn not_acted(release: Release, word: &str) -> Option<&'static str> {
 pub fn domain_rules(release: Release) -> DomainRules {
     match release {
         Release::V6_5 => DomainRules::v6_5(),
-        Release::V6_12 => DomainRules::v6_12(),
+        Release::V6_12 | Release::V6_18 => DomainRules::v6_12(),
     }
 }
 

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let rules = match release {
         Release::V6_5 => DomainRules::v6_5(),
-        Release::V6_12 => DomainRules::v6_12(),
+        Release::V6_12 | Release::V6_18 => DomainRules::v6_12(),
     };
     let config = RunConfig {
         topology: Arc::new(SchedTopology::build(&machine, &rules)),

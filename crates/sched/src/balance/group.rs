@@ -186,7 +186,7 @@ impl Sched {
             sgs.load += load;
             sgs.util += util;
             sgs.runnable += self.cpu_runnable(cpu);
-            sgs.sum_h_nr_running += self.cfs[cpu.index()].h_nr_running;
+            sgs.sum_h_nr_running += self.balanced_tasks(cpu);
             sgs.sum_nr_running += rq.nr_running;
             status.overload |= rq.nr_running > 1;
             status.overutilized |= util * 1280 >= rq.cpu_capacity * 1024;
@@ -215,7 +215,7 @@ impl Sched {
                 sgs.misfit_task_load = rq.misfit_task_load;
                 status.overload = true;
             }
-        } else if env.idle.is_idle() && self.cfs[cpu.index()].h_nr_running == 1 {
+        } else if env.idle.is_idle() && self.balanced_tasks(cpu) == 1 {
             let arch = rq.cpu_capacity_orig;
             if env.capacity_reduced(rq.cpu_capacity, arch) {
                 sgs.misfit_task_load = sgs.misfit_task_load.max(load);

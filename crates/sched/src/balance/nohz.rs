@@ -111,7 +111,7 @@ impl Sched {
         let arch = rq.cpu_capacity_orig;
         let reduced =
             |level: usize| rq.cpu_capacity * u64::from(domains[level].imbalance_pct) < arch * 100;
-        if self.cfs[cpu.index()].h_nr_running >= 1 && reduced(0) {
+        if self.balanced_tasks(cpu) >= 1 && reduced(0) {
             return true;
         }
         let asym = domains

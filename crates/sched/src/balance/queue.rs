@@ -93,11 +93,22 @@ impl Busiest {
 }
 
 impl Sched {
+    /// The fair tasks of a CPU that balancing counts.
+    #[inline(always)]
+    pub fn balanced_tasks(&self, cpu: CpuId) -> u32 {
+        let root = &self.cfs[cpu.index()];
+        if self.rules.balance_counts_runnable {
+            root.h_nr_running - root.h_nr_delayed
+        } else {
+            root.h_nr_running
+        }
+    }
+
     fn queue_view(&self, env: &LbEnv, cpu: CpuId) -> QueueView {
         let rq = self.rq(cpu);
         QueueView {
             cpu,
-            h_nr_running: self.cfs[cpu.index()].h_nr_running,
+            h_nr_running: self.balanced_tasks(cpu),
             load: self.cpu_load(cpu),
             util: match env.migration_type {
                 MigrationType::Util => self.cpu_util_boost(cpu),
@@ -136,7 +147,7 @@ impl Sched {
         {
             return true;
         }
-        if env.idle.is_idle() && self.cfs[env.src_cpu.index()].h_nr_running == 1 {
+        if env.idle.is_idle() && self.balanced_tasks(env.src_cpu) == 1 {
             let src = self.capacity_of(env.src_cpu);
             let arch = self.rq(env.src_cpu).cpu_capacity_orig;
             return env.capacity_reduced(src, arch)

@@ -12,6 +12,7 @@ mod delay;
 mod pick;
 mod place;
 mod preempt;
+mod protect;
 mod queue;
 mod tree;
 mod vtime;

@@ -65,7 +65,7 @@ impl Sched {
             let cfs = &mut self.cfs[cfs_id.index()];
             if self.rules.eevdf {
                 cfs.timeline_sub(&mut self.se, se_id);
-                self.set_protect_slice(se_id);
+                self.set_protect_slice(cfs_id, se_id);
             } else {
                 cfs.tree_remove(se_id);
             }

@@ -42,7 +42,8 @@ impl Word {
     pub fn default_in(&self, release: Release) -> Option<bool> {
         match release {
             Release::V6_5 => self.v6_5,
-            Release::V6_12 => self.v6_12,
+            // 6.18 has the words of 6.12, as its stable series brought NI_RANDOM to both.
+            Release::V6_12 | Release::V6_18 => self.v6_12,
         }
     }
 
@@ -67,7 +68,7 @@ impl Word {
 pub fn words_of(release: Release) -> impl Iterator<Item = &'static Word> {
     let order: &[Feat] = match release {
         Release::V6_5 => &ORDER_6_5,
-        Release::V6_12 => &ORDER_6_12,
+        Release::V6_12 | Release::V6_18 => &ORDER_6_12,
     };
     let patches = TABLE
         .iter()

@@ -30,7 +30,7 @@ impl Scene {
     pub fn config(&self) -> RunConfig {
         let rules = match self.release {
             Release::V6_5 => DomainRules::v6_5(),
-            Release::V6_12 => DomainRules::v6_12(),
+            Release::V6_12 | Release::V6_18 => DomainRules::v6_12(),
         };
         RunConfig {
             machine: Arc::clone(&self.machine),
@@ -133,7 +133,7 @@ fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
         Feat::DELAY_DEQUEUE,
         Feat::DELAY_ZERO,
     ];
-    let release = prop_oneof![Just(Release::V6_5), Just(Release::V6_12)];
+    let release = prop::sample::select(&Release::ALL[..]);
     (release, any::<u32>()).prop_map(|(release, flips)| {
         let mut set = FeatureSet::defaults(release);
         let known = FLIPPED

@@ -1,4 +1,4 @@
-//! Accounting of the running entity, its protection, and yielding.
+//! Accounting of the running entity, and yielding.
 
 use crate::features::Feat;
 use crate::ids::{CfsId, SeId};
@@ -30,39 +30,21 @@ impl Sched {
         if self.cfs[cfs_id.index()].nr_running == 1 {
             return;
         }
-        if served || self.did_preempt_short(cfs_id, curr) {
+        if served || self.unprotected(cfs_id, curr) {
             self.rqs[cpu.index()].need_resched = true;
             self.clear_buddies(cfs_id, curr);
         }
     }
 
-    /// `did_preempt_short`: the running entity lost its protection and is not eligible any more.
-    fn did_preempt_short(&self, cfs_id: CfsId, curr: SeId) -> bool {
+    /// Whether the running entity's time is over before its request is served: its protection is
+    /// over, or until 6.16 (`did_preempt_short`) it lost that and is not eligible any more.
+    fn unprotected(&self, cfs_id: CfsId, curr: SeId) -> bool {
+        if self.rules.protect_min_slice {
+            return !self.protect_slice(curr);
+        }
         self.feat.has(Feat::PREEMPT_SHORT)
             && !self.protect_slice(curr)
             && !self.entity_eligible(cfs_id, curr)
-    }
-
-    /// `set_protect_slice`: what begins to run may run to its deadline, as long as it is eligible.
-    #[inline(always)]
-    pub(crate) fn set_protect_slice(&mut self, se_id: SeId) {
-        let se = &mut self.se[se_id.index()];
-        se.vlag = se.deadline as i64;
-    }
-
-    /// `protect_slice`.
-    #[inline(always)]
-    pub(crate) fn protect_slice(&self, se_id: SeId) -> bool {
-        let se = &self.se[se_id.index()];
-        se.vlag == se.deadline as i64
-    }
-
-    /// `cancel_protect_slice`.
-    pub(crate) fn cancel_protect_slice(&mut self, se_id: SeId) {
-        if self.protect_slice(se_id) {
-            let se = &mut self.se[se_id.index()];
-            se.vlag = (se.deadline as i64).wrapping_add(1);
-        }
     }
 
     /// `yield_task_fair`: the running task gives up what is left of its request, if it is eligible;

@@ -37,6 +37,14 @@ impl Sched {
     /// `pick_eevdf`: the entity of a level that should run; none only if nothing is queued.
     #[inline]
     pub fn pick_eevdf(&self, cfs_id: CfsId) -> SeId {
+        // From 6.17 on what protects knows of the feature.
+        let protect = self.rules.protect_min_slice || self.feat.has(Feat::RUN_TO_PARITY);
+        self.pick_eevdf_protecting(cfs_id, protect)
+    }
+
+    /// The same with or without regard for the running entity's protection.
+    #[inline(always)]
+    pub(crate) fn pick_eevdf_protecting(&self, cfs_id: CfsId, protect: bool) -> SeId {
         let cfs = &self.cfs[cfs_id.index()];
         let mut curr = cfs.curr;
         if curr.is_some() && !self.se[curr.index()].on_rq {
@@ -52,7 +60,7 @@ impl Sched {
         if curr.is_some() && !self.entity_eligible(cfs_id, curr) {
             curr = SeId::NONE;
         }
-        if curr.is_some() && self.feat.has(Feat::RUN_TO_PARITY) && self.protect_slice(curr) {
+        if curr.is_some() && protect && self.protect_slice(curr) {
             return curr;
         }
         let best = cfs.first_eligible(&self.se);

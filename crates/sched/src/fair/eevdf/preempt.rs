@@ -36,12 +36,31 @@ impl Sched {
         }
         let cfs_id = self.se[se.index()].cfs_rq;
         self.update_curr(cfs_id);
-        if self.do_preempt_short(cfs_id, pse, se) {
-            self.cancel_protect_slice(se);
-        }
-        if self.pick_eevdf(cfs_id) == pse {
+        let preempts = if self.rules.protect_min_slice {
+            self.preempts_protected(cfs_id, pse, se)
+        } else {
+            if self.do_preempt_short(cfs_id, pse, se) {
+                self.cancel_protect_slice(se);
+            }
+            self.pick_eevdf(cfs_id) == pse
+        };
+        if preempts {
             self.rqs[cpu.index()].need_resched = true;
         }
+    }
+
+    /// From 6.17 on a shorter slice disregards the protection, which ends if it preempts and is
+    /// shortened if it does not.
+    fn preempts_protected(&mut self, cfs_id: CfsId, pse: SeId, se: SeId) -> bool {
+        let shorter = self.se[pse.index()].slice < self.se[se.index()].slice;
+        let short = self.feat.has(Feat::PREEMPT_SHORT) && shorter;
+        let preempts = self.pick_eevdf_protecting(cfs_id, !short) == pse;
+        if short && preempts {
+            self.cancel_protect_slice(se);
+        } else if short && self.feat.has(Feat::RUN_TO_PARITY) {
+            self.update_protect_slice(cfs_id, se);
+        }
+        preempts
     }
 
     /// `do_preempt_short`.
