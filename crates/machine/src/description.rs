@@ -35,8 +35,20 @@
 //! # Ok::<(), wakelab_machine::MachineError>(())
 //! ```
 //!
+//! A machine without such a regular shape names its CPUs instead, each set as a cpulist:
+//!
+//! ```toml
+//! [places]                          # instead of [topology]
+//! cores = ["0", "1", "2,4", "3,5"]  # the hardware threads of each core; all CPUs from 0 on
+//! clusters = ["0-1", "2,4", "3,5"]  # optional, as are dies (each package is one)
+//! llcs = ["0-1", "2-5"]
+//! packages = ["0-5"]
+//! nodes = ["0-1", "2-5"]            # optional: one node
+//! node_distance = [[10, 20], [20, 10]]
+//! ```
+//!
 //! Optional in `[topology]`: `dies_per_package` and `nodes_per_package` (1), `cores_per_cluster` (no
-//! clusters), `node_distance` (needed with several nodes), `isolated` (a cpulist), and
+//! clusters). Optional in both: `node_distance` (needed with several nodes), `isolated` (a cpulist), and
 //! `capacity = [{ cpus = "0-3", capacity = 512 }]`. Optional on top: `hz` (250) and
 //! `node_reclaim_distance` (30, on POWER 10).
 
@@ -44,11 +56,13 @@ use crate::costs::{Costs, Figure, RawCosts, RawFigure};
 use crate::error::MachineError;
 use crate::ids::Ns;
 use crate::preset;
-use crate::topology::{Arch, IdleState, Machine};
+use crate::topology::{Arch, Cpu, IdleState, Machine};
 use serde::Deserialize;
 use toml::Spanned;
 
 mod expand;
+mod places;
+mod write;
 
 /// How many presets may lean on each other with `costs.like`.
 const LIKE_DEPTH_MAX: usize = 4;
@@ -61,7 +75,8 @@ struct Description {
     arch: Arch,
     hz: Option<Spanned<u32>>,
     node_reclaim_distance: Option<Spanned<u32>>,
-    topology: Shape,
+    topology: Option<Shape>,
+    places: Option<places::RawPlaces>,
     idle_state: Vec<Spanned<RawIdleState>>,
     costs: RawCosts,
 }
@@ -191,19 +206,28 @@ impl Reader<'_> {
         if description.name.get_ref().trim().is_empty() {
             return Err(self.value_error("name", &description.name, "a name that is not empty"));
         }
-        let (cpus, node_distance) = self.expand(&description.topology)?;
-        let threads = *description.topology.threads_per_core.get_ref() as usize;
+        let (cpus, node_distance) = self.cpus(&description)?;
+        let threads = cpus.iter().map(|cpu| usize::from(cpu.thread) + 1).max();
         Ok(Machine {
             cpus,
             node_distance,
             node_reclaim_distance,
             idle_states: self.idle_states(&description)?,
-            costs: self.costs_for(&description.costs, threads)?,
+            costs: self.costs_for(&description.costs, threads.unwrap_or(1))?,
             hz,
             name: description.name.into_inner(),
             description: description.description,
             arch: description.arch,
         })
+    }
+
+    fn cpus(&self, description: &Description) -> Result<(Vec<Cpu>, Vec<Vec<u32>>), MachineError> {
+        match (&description.topology, &description.places) {
+            (Some(shape), None) => self.expand(shape),
+            (None, Some(places)) => self.place(places),
+            (Some(_), Some(_)) => Err(self.missing("topology", "it or [places], not both")),
+            (None, None) => Err(self.missing("topology", "[topology] or [places]")),
+        }
     }
 
     fn parse(&self) -> Result<Description, MachineError> {
@@ -273,8 +297,8 @@ impl Reader<'_> {
     fn idle_state(&self, state: &Spanned<RawIdleState>) -> Result<IdleState, MachineError> {
         let raw = state.get_ref();
         let ns = |us: f64| {
-            let fits = us.is_finite() && (0.0..=1e6).contains(&us);
-            let wrong = || self.value_error("idle_state", state, "times from 0 to 1e6 us");
+            let fits = us.is_finite() && (0.0..=1e9).contains(&us);
+            let wrong = || self.value_error("idle_state", state, "times from 0 to 1e9 us");
             if fits {
                 Ok(Ns((us * 1000.0).round() as u64))
             } else {

@@ -67,6 +67,28 @@ pub enum MachineError {
         /// What would be right.
         expected: String,
     },
+    /// An XML file with something else at a line than it should have.
+    #[error("{file}:{line}: '{word}': expected {expected}")]
+    Xml {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The text at fault.
+        word: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A synthetic description with something else at a place than it should have.
+    #[error("synthetic string, character {character}: '{word}': expected {expected}")]
+    Synthetic {
+        /// The place in the string, from 1.
+        character: usize,
+        /// The text at fault.
+        word: String,
+        /// What would be right.
+        expected: String,
+    },
     /// A cpulist of a sysfs tree or a description that is none.
     #[error("{file}: {source}")]
     CpuList {

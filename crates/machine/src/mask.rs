@@ -23,6 +23,9 @@ pub enum CpuListError {
     /// A range that ends before it starts.
     #[error("the range '{0}' ends before it starts")]
     Order(String),
+    /// A part of a bit mask is not a hexadecimal word of 32 bits.
+    #[error("'{0}' is not a hexadecimal word of at most 32 bits")]
+    Hex(String),
     /// A CPU number past the largest one supported.
     #[error("CPU {0} is past the largest supported, {max}", max = MAX_CPUS - 1)]
     TooLarge(usize),
@@ -213,6 +216,52 @@ impl CpuMask {
         Ok(mask)
     }
 
+    /// Reads a bit mask in hexadecimal words of 32 bits, the highest first: the kernel's
+    /// `00000003,ffffffff`, or hwloc's `0x00000003,0xffffffff`, where an empty word is zero and a
+    /// first word `0xf...f` stands for all CPUs above the rest.
+    ///
+    /// # Errors
+    /// If a part is no such word, or a CPU is too large.
+    pub fn from_hex_words(text: &str) -> Result<CpuMask, CpuListError> {
+        let text = text.trim();
+        let (endless, text) = match text.strip_prefix("0xf...f") {
+            Some(rest) => (true, rest.strip_prefix(',').unwrap_or(rest)),
+            None => (false, text),
+        };
+        let mut mask = CpuMask::EMPTY;
+        let mut base = 0;
+        if !text.is_empty() {
+            for part in text.rsplit(',') {
+                mask.set_hex_word(base, part.trim())?;
+                base += 32;
+            }
+        }
+        if endless {
+            (base..MAX_CPUS).for_each(|cpu| mask.set(CpuId::from_index(cpu)));
+        }
+        Ok(mask)
+    }
+
+    /// Sets the CPUs from `base` on that a word of a bit mask names.
+    fn set_hex_word(&mut self, base: usize, part: &str) -> Result<(), CpuListError> {
+        let digits = part.strip_prefix("0x").unwrap_or(part);
+        let wrong = || CpuListError::Hex(part.chars().take(64).collect());
+        let bits = match digits.len() {
+            0 if part.is_empty() => 0,
+            // A sign would parse, but is no digit.
+            1..=8 if !digits.starts_with(['+', '-']) => {
+                u32::from_str_radix(digits, 16).map_err(|_| wrong())?
+            }
+            _ => return Err(wrong()),
+        };
+        if bits != 0 && base >= MAX_CPUS {
+            return Err(CpuListError::TooLarge(base + bits.trailing_zeros() as usize));
+        }
+        let cpus = (0..32).filter(|bit| bits >> bit & 1 != 0);
+        cpus.for_each(|bit| self.set(CpuId::from_index(base + bit)));
+        Ok(())
+    }
+
     #[inline]
     fn zip(&self, other: &CpuMask, op: impl Fn(u64, u64) -> u64) -> CpuMask {
         let mut words = self.words;
@@ -287,6 +336,29 @@ mod tests {
             CpuMask::from_cpulist("1024"),
             Err(CpuListError::TooLarge(1024))
         );
+    }
+
+    #[test]
+    fn a_bit_mask_is_read_in_the_kernels_and_in_hwlocs_form() {
+        let read = |text| CpuMask::from_hex_words(text).map(|mask| mask.to_string());
+        for (text, list) in [
+            ("00000000,000000ff", "0-7"),
+            ("3\n", "0-1"),
+            ("0x00000001,,0x80000000", "31,64"),
+            ("0x0", ""),
+            ("", ""),
+            ("0xf...f", "0-1023"),
+            ("0xf...f,0x0,0x1", "0,64-1023"),
+        ] {
+            assert_eq!(read(text).as_deref(), Ok(list), "{text}");
+        }
+        for bad in ["0xg", "123456789", "0x", "+1", "1,x,1", "0-3"] {
+            assert!(matches!(read(bad), Err(CpuListError::Hex(_))), "{bad}");
+        }
+        let far = format!("2{}", ",0".repeat(32));
+        assert_eq!(read(&far), Err(CpuListError::TooLarge(1025)));
+        let zeros = format!("0{},1", ",0".repeat(99));
+        assert_eq!(read(&zeros).as_deref(), Ok("0"));
     }
 
     #[test]

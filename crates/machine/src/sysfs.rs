@@ -1,10 +1,11 @@
-//! Reading a machine from a sysfs tree: `/sys` of the running machine, or a copy of one anywhere.
+//! Reading a machine from a sysfs tree: `/sys` of the running machine, or a copy of one anywhere, in
+//! directories or in a tar archive.
 //!
 //! | what | from `devices/system/...` | where that is missing |
 //! | --- | --- | --- |
-//! | CPUs | `cpu/online`, else `cpu/present`, else `cpu/possible` | error |
+//! | CPUs | `cpu/online`, else each `cpu/cpuN` with a `topology` and no `online` of 0, else `cpu/present`, else `cpu/possible` | error |
 //! | core | `cpu/cpuN/topology/core_cpus_list`, else `thread_siblings_list` | each CPU is a core |
-//! | cluster | `cpu/cpuN/topology/cluster_cpus_list`, if below the LLC | no clusters |
+//! | cluster | `cpu/cpuN/topology/cluster_cpus_list`, on x86 else the L2's CPUs, if below the LLC | no clusters |
 //! | LLC | `cpu/cpuN/cache/indexM`, the highest level that holds data | all CPUs of the package and node |
 //! | package, die | `cpu/cpuN/topology/{physical_package_id,die_id}` | 0 (also for -1) |
 //! | node | `node/nodeN/cpulist` | one node |
@@ -13,25 +14,27 @@
 //! | isolated | `cpu/isolated` | none |
 //! | idle states | `cpu/cpuN/cpuidle` of the first CPU | one halt state, a stand-in |
 //!
-//! Numbers are made dense: offline CPUs and nodes without CPUs are left out, and the description tells
+//! Of each list the bit mask (`core_cpus`, `shared_cpu_map`, `cpumap`) will do: old kernels have no
+//! lists. Numbers are made dense: offline CPUs and nodes without CPUs are left out, and the description tells
 //! the CPUs' own numbers if they had gaps. sysfs names no architecture: the `regs` of a CPU tell Arm,
 //! its `dscr` or `purr` POWER, and else it is x86. Costs cannot be read at all; those of a preset
 //! stand in. `node_reclaim_distance` is 32 on x86 if that distance occurs, as AMD Zen sets it (kernel
 //! arch/x86/kernel/cpu/amd.c).
 
-use crate::description::borrowed_costs;
 use crate::error::MachineError;
-use crate::ids::{ClusterId, CoreId, CpuId, LlcId, NodeId, Ns};
-use crate::mask::CpuMask;
-use crate::topology::{Arch, Cpu, IdleState, Machine};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::ids::{CpuId, Ns};
+use crate::layout::{Layout, halt_state};
+use crate::mask::{CpuMask, MAX_CPUS};
+use crate::topology::{Arch, IdleState, Machine};
+use archive::Archive;
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 use tree::Tree;
 
+pub(crate) mod archive;
 mod places;
 mod tree;
-
-use places::Places;
 
 impl Machine {
     /// The machine that the sysfs tree describes; see [`sysfs`](crate::sysfs) for what is read and
@@ -41,45 +44,76 @@ impl Machine {
     /// If no CPU is found, or a file has something else in it than it should have: the error names
     /// the file and the word.
     pub fn from_sysfs(root: &Path) -> Result<Machine, MachineError> {
-        let tree = Tree::new(root);
-        let online = online(&tree)?;
-        let arch = arch(&tree, &online);
-        let places = Places::read(&tree, &online, arch)?;
-        let cpus = places.cpus(&tree)?;
-        let node_distance = places.node_distance.clone();
-        let threads = cpus
-            .iter()
-            .map(|cpu| usize::from(cpu.thread) + 1)
-            .max()
-            .unwrap_or(1);
-        Ok(Machine {
-            name: "host".to_owned(),
-            description: description(&online),
-            arch,
-            node_reclaim_distance: reclaim_distance(arch, &node_distance),
-            idle_states: idle_states(&tree, &online)?,
-            costs: borrowed_costs(costs_like(arch, &cpus), threads)?,
-            cpus,
-            node_distance,
-            hz: 250,
-        })
+        Ok(machine(&Tree::new(root), "host", "The running machine")?.0)
     }
 }
 
+/// The machine of a tree in directories, and where its CPUs are.
+pub(crate) fn read_directory(
+    root: &Path,
+    name: &str,
+    what: &str,
+) -> Result<(Machine, Layout), MachineError> {
+    machine(&Tree::new(root), name, what)
+}
+
+/// The machine of a tree in a tar archive that is not compressed, and where its CPUs are; `file` is
+/// what errors call the archive.
+pub(crate) fn read_archive(
+    reader: impl Read,
+    file: &str,
+    name: &str,
+    what: &str,
+) -> Result<(Machine, Layout), MachineError> {
+    machine(&Tree::Archive(Archive::read(reader, file)?), name, what)
+}
+
+fn machine(tree: &Tree, name: &str, what: &str) -> Result<(Machine, Layout), MachineError> {
+    let online = online(tree)?;
+    let arch = arch(tree, &online);
+    let mut layout = places::read(tree, &online, arch)?;
+    // A tree that does not tell which CPUs are present has them all online.
+    let present = tree.cpulist("cpu/present")?.unwrap_or(online);
+    layout.offline = present.and_not(&online);
+    let text = description(what, &online);
+    let machine = layout.machine(name, &text, arch, idle_states(tree, &online)?)?;
+    Ok((machine, layout))
+}
+
 fn online(tree: &Tree) -> Result<CpuMask, MachineError> {
-    for list in ["cpu/online", "cpu/present", "cpu/possible"] {
-        if let Some(mask) = tree.cpulist(list)? {
-            if mask.is_empty() {
-                return Err(tree.wrong(list, "", "at least one CPU"));
-            }
+    if let Some(online) = some_cpus(tree, "cpu/online")? {
+        return Ok(online);
+    }
+    let mut online = CpuMask::EMPTY;
+    for cpu in tree.numbered("cpu", "cpu")? {
+        let here = format!("cpu/cpu{cpu}");
+        let runs = tree.number(&format!("{here}/online"))? != Some(0);
+        if !runs || !tree.exists(&format!("{here}/topology")) {
+            continue;
+        }
+        if cpu as usize >= MAX_CPUS {
+            let expected = format!("CPUs below {MAX_CPUS}");
+            return Err(tree.wrong(&here, &cpu.to_string(), &expected));
+        }
+        online.set(CpuId::from_index(cpu as usize));
+    }
+    if !online.is_empty() {
+        return Ok(online);
+    }
+    for list in ["cpu/present", "cpu/possible"] {
+        if let Some(mask) = some_cpus(tree, list)? {
             return Ok(mask);
         }
     }
-    Err(tree.wrong(
-        "cpu/online",
-        "",
-        "this file, or cpu/present or cpu/possible",
-    ))
+    let expected = "this file, or cpu/present or cpu/possible";
+    Err(tree.wrong("cpu/online", "", expected))
+}
+
+fn some_cpus(tree: &Tree, list: &str) -> Result<Option<CpuMask>, MachineError> {
+    match tree.cpulist(list)? {
+        Some(mask) if mask.is_empty() => Err(tree.wrong(list, "", "at least one CPU")),
+        mask => Ok(mask),
+    }
 }
 
 fn arch(tree: &Tree, online: &CpuMask) -> Arch {
@@ -97,36 +131,15 @@ fn arch(tree: &Tree, online: &CpuMask) -> Arch {
     }
 }
 
-fn description(online: &CpuMask) -> String {
+fn description(what: &str, online: &CpuMask) -> String {
     let count = online.weight();
     if *online == CpuMask::first_n(count) {
-        return format!("The running machine, {count} CPUs online");
+        return format!("{what}, {count} CPUs online");
     }
     format!(
-        "The running machine, {count} CPUs online: its CPUs {online} are 0-{} here",
+        "{what}, {count} CPUs online: its CPUs {online} are 0-{} here",
         count - 1
     )
-}
-
-fn reclaim_distance(arch: Arch, distances: &[Vec<u32>]) -> u32 {
-    match arch {
-        Arch::Power => 10,
-        Arch::X86 if distances.iter().flatten().any(|&distance| distance == 32) => 32,
-        Arch::X86 | Arch::Arm64 => 30,
-    }
-}
-
-/// The preset whose costs stand in: one with the same architecture and, on x86, as many or as few
-/// LLCs a package.
-fn costs_like(arch: Arch, cpus: &[Cpu]) -> &'static str {
-    let places: BTreeSet<_> = cpus.iter().map(|cpu| (cpu.package, cpu.llc)).collect();
-    let packages: BTreeSet<_> = cpus.iter().map(|cpu| cpu.package).collect();
-    match arch {
-        Arch::X86 if places.len() > packages.len() => "epyc-9654-2s",
-        Arch::X86 => "xeon-8360y-2s",
-        Arch::Power => "power9-2s44c",
-        Arch::Arm64 => "kunpeng-920",
-    }
 }
 
 fn idle_states(tree: &Tree, online: &CpuMask) -> Result<Vec<IdleState>, MachineError> {
@@ -153,14 +166,7 @@ fn idle_states(tree: &Tree, online: &CpuMask) -> Result<Vec<IdleState>, MachineE
         });
     }
     if states.is_empty() {
-        states.push(IdleState {
-            name: "HALT".to_owned(),
-            exit_latency: Ns::from_us(1),
-            target_residency: Ns::from_us(1),
-            polling: false,
-            source: "stand-in: no cpuidle driver, so the architecture's halt instruction"
-                .to_owned(),
-        });
+        states.push(halt_state("no cpuidle driver"));
     }
     Ok(states)
 }

@@ -53,7 +53,8 @@ pub struct RunArgs {
 /// `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// A machine's name as `wakelab machine list` shows it, `host`, or a file `*.toml`
+    /// A machine's name as `wakelab machine list` shows it, `host`, a file `*.toml`, or what
+    /// `machine import` reads
     #[arg(long, value_name = "NAME|host|FILE")]
     pub machine: String,
     /// A kernel release, such as 6.5
@@ -112,17 +113,31 @@ pub enum MachineCommand {
     List,
     /// Show a machine's CPUs, scheduling domains and costs
     Show(ShowArgs),
+    /// Make a machine's file from a sysfs tree, an archive of one, hwloc's XML or a synthetic string
+    Import(ImportArgs),
 }
 
 /// `machine show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// A machine's name, `host`, or a file `*.toml`
+    /// A machine's name, `host`, a file `*.toml`, or what `machine import` reads
     pub name: String,
     /// The kernel release whose scheduling domains are built
     #[arg(long, default_value = "6.5")]
     pub kernel: String,
     /// How it is written
+    #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
+    pub format: ShowFormat,
+}
+
+/// `machine import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// A directory such as /sys, a tar archive of one, an XML file of hwloc (lstopo, `--of xml`), or a
+    /// synthetic string such as 'Package:2 L3Cache:4 Core:8 PU:2'
+    #[arg(value_name = "FILE|DIR|'SYNTHETIC STRING'")]
+    pub source: String,
+    /// How it is written: as a machine's file in TOML, or as JSON
     #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
     pub format: ShowFormat,
 }

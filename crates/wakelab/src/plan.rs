@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
-use wakelab_machine::{Band, DomainRules, Machine, MachineError, SchedTopology};
+use wakelab_machine::import::is_synthetic;
+use wakelab_machine::{
+    Band, DomainRules, Import, Machine, MachineError, SchedTopology, presets,
+};
 use wakelab_report::{Published, Setup};
 use wakelab_sched::rules::Release;
 use wakelab_workload::{Grouping, Workload};
@@ -143,7 +146,7 @@ fn grouping_name(grouping: Grouping) -> String {
     }
 }
 
-/// The machine that the word names: `host`, a file `*.toml`, or a preset.
+/// The machine that the word names: `host`, a file `*.toml`, a preset, or what can be imported.
 ///
 /// # Errors
 /// If there is no such machine or its description is bad.
@@ -151,15 +154,18 @@ pub fn find_machine(word: &str) -> Result<Machine, MachineError> {
     if word == "host" {
         return Machine::from_sysfs(Path::new("/sys"));
     }
-    let is_file_name = Path::new(word)
-        .extension()
-        .is_some_and(|extension| extension == "toml");
-    if !is_file_name {
+    let path = Path::new(word);
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        let unreadable = |error: io::Error| MachineError::Read {
+            file: word.to_owned(),
+            message: error.to_string(),
+        };
+        return Machine::from_toml(&fs::read_to_string(word).map_err(unreadable)?, word);
+    }
+    let is_preset = presets().iter().any(|(name, _)| *name == word);
+    let is_other = path.exists() || is_synthetic(word) || word.contains('/');
+    if is_preset || !is_other {
         return Machine::preset(word);
     }
-    let unreadable = |error: io::Error| MachineError::Read {
-        file: word.to_owned(),
-        message: error.to_string(),
-    };
-    Machine::from_toml(&fs::read_to_string(word).map_err(unreadable)?, word)
+    Ok(Import::read(word)?.machine)
 }

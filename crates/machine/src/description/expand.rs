@@ -3,16 +3,13 @@
 use super::{CapacityRange, Numbering, Reader, Shape};
 use crate::error::MachineError;
 use crate::ids::{ClusterId, CoreId, CpuId, LlcId, NodeId};
+use crate::layout::{LOCAL_DISTANCE, NODES_MAX, wrong_distance};
 use crate::mask::{CpuMask, MAX_CPUS};
 use crate::topology::Cpu;
 use toml::Spanned;
 
-/// `LOCAL_DISTANCE`: a node's distance to itself.
-const LOCAL_DISTANCE: u32 = 10;
-/// Distances are a byte in the ACPI SLIT, and its last value means unreachable.
-const DISTANCE_MAX: u32 = 254;
 /// The most nodes that a machine may have.
-const MAX_NODES: u32 = 128;
+const MAX_NODES: u32 = NODES_MAX as u32;
 
 /// The shape with all numbers checked: none is zero, and the product fits.
 struct Counts {
@@ -36,7 +33,7 @@ impl Reader<'_> {
     /// The CPUs and the node distances of a shape.
     pub(super) fn expand(&self, shape: &Shape) -> Result<(Vec<Cpu>, Vec<Vec<u32>>), MachineError> {
         let counts = self.counts(shape)?;
-        let node_distance = self.node_distance(shape, counts.nodes)?;
+        let node_distance = self.node_distance(&shape.node_distance, counts.nodes)?;
         let mut cpus: Vec<Cpu> = (0..counts.cores())
             .flat_map(|core| (0..counts.threads).map(move |thread| (core, thread)))
             .map(|(core, thread)| place(&counts, shape.numbering, core, thread))
@@ -49,11 +46,7 @@ impl Reader<'_> {
             let first = &shape.capacity[0];
             return Err(self.value_error("capacity", first, "some CPU with capacity 1024"));
         }
-        if let Some(isolated) = &shape.isolated {
-            let mask = self.cpulist("isolated", isolated, isolated.get_ref(), cpus.len())?;
-            mask.iter()
-                .for_each(|cpu| cpus[cpu.index()].isolated = true);
-        }
+        self.isolate(&mut cpus, &shape.isolated)?;
         Ok((cpus, node_distance))
     }
 
@@ -127,38 +120,32 @@ impl Reader<'_> {
         value.as_ref().map_or(Ok(1), |value| self.count(key, value))
     }
 
-    fn node_distance(&self, shape: &Shape, nodes: u32) -> Result<Vec<Vec<u32>>, MachineError> {
-        let Some(written) = &shape.node_distance else {
+    /// The distances between so many nodes, as written or, for one node, as they must be.
+    pub(super) fn node_distance(
+        &self,
+        written: &Option<Spanned<Vec<Vec<u32>>>>,
+        nodes: u32,
+    ) -> Result<Vec<Vec<u32>>, MachineError> {
+        let Some(written) = written else {
             if nodes == 1 {
                 return Ok(vec![vec![LOCAL_DISTANCE]]);
             }
-            return Err(self.missing(
-                "topology.node_distance",
-                &format!("{nodes} rows of {nodes}"),
-            ));
+            let expected = format!("{nodes} rows of {nodes}");
+            return Err(self.missing("node_distance", &expected));
         };
         let (rows, n) = (written.get_ref(), nodes as usize);
         if rows.len() != n || rows.iter().any(|row| row.len() != n) {
             let expected = format!("{nodes} rows of {nodes} distances, as there are {nodes} nodes");
             return Err(self.value_error("node_distance", written, &expected));
         }
-        for (from, row) in rows.iter().enumerate() {
-            for (to, &distance) in row.iter().enumerate() {
-                let local = from == to;
-                let fits = (LOCAL_DISTANCE..=DISTANCE_MAX).contains(&distance);
-                if !fits || local != (distance == LOCAL_DISTANCE) || distance != rows[to][from] {
-                    let expected = format!(
-                        "10 from a node to itself, else 11 to {DISTANCE_MAX} and the same both ways \
-                         (nodes {from} and {to})"
-                    );
-                    return Err(self.value_error("node_distance", written, &expected));
-                }
-            }
+        if let Some((from, to, expected)) = wrong_distance(rows) {
+            let expected = format!("{expected} (nodes {from} and {to})");
+            return Err(self.value_error("node_distance", written, &expected));
         }
         Ok(rows.clone())
     }
 
-    fn set_capacity(
+    pub(super) fn set_capacity(
         &self,
         cpus: &mut [Cpu],
         range: &Spanned<CapacityRange>,
@@ -176,7 +163,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn cpulist<T>(
+    pub(super) fn cpulist<T>(
         &self,
         key: &str,
         place: &Spanned<T>,

@@ -1,73 +1,75 @@
-//! Where each CPU is: masks as sysfs gives them, checked against each other, and then numbered.
+//! Where each CPU is: sets of CPUs as sysfs gives them, checked against each other.
 
 use super::tree::CACHES_MAX;
 use super::*;
+use crate::layout::{DISTANCE_MAX, LOCAL_DISTANCE, NODES_MAX, REMOTE_DISTANCE};
 
-/// The most nodes that are read; distances are a byte, and each can make a level of domains.
-const NODES_MAX: usize = 128;
-
-/// The places of the online CPUs in sysfs's own numbers, by position in `online`.
-pub(super) struct Places {
-    online: Vec<CpuId>,
-    isolated: CpuMask,
-    cores: Vec<CpuMask>,
-    clusters: Vec<Option<CpuMask>>,
-    llcs: Vec<CpuMask>,
-    packages: Vec<i32>,
-    dies: Vec<i32>,
-    nodes: Vec<usize>,
-    /// Distances of the nodes that have CPUs, in the order of their numbers.
-    pub node_distance: Vec<Vec<u32>>,
+/// The places of the online CPUs in sysfs's own numbers.
+pub(super) fn read(tree: &Tree, online: &CpuMask, arch: Arch) -> Result<Layout, MachineError> {
+    let cpus: Vec<CpuId> = online.iter().collect();
+    let ids = |file: &str| -> Result<Vec<i32>, MachineError> {
+        let path = |cpu: &CpuId| format!("cpu/cpu{cpu}/topology/{file}");
+        let id = |cpu| Ok(tree.id(&path(cpu))?.unwrap_or(0).max(0));
+        cpus.iter().map(id).collect()
+    };
+    let capacities = cpus.iter().map(|&cpu| capacity(tree, cpu));
+    let nodes = nodes(tree, online)?;
+    // A CPU that no node lists is taken to the first, as the kernel does at boot.
+    let node = |cpu: &CpuId| nodes.of_cpu.get(cpu).copied().unwrap_or(0);
+    let layout = Layout {
+        packages: ids("physical_package_id")?,
+        dies: ids("die_id")?,
+        capacities: capacities.collect::<Result<_, _>>()?,
+        isolated: tree.cpulist("cpu/isolated")?.unwrap_or_default(),
+        nodes: cpus.iter().map(node).collect(),
+        node_distance: nodes.distance,
+        notes: nodes.notes,
+        numbers: cpus,
+        ..Layout::default()
+    };
+    let mut places = Places { layout, tree };
+    places.read_cores(online)?;
+    places.layout.cut_cores_at_nodes();
+    places.read_llcs(arch)?;
+    Ok(places.layout)
 }
 
-impl Places {
-    pub fn read(tree: &Tree, online: &CpuMask, arch: Arch) -> Result<Places, MachineError> {
-        let cpus: Vec<CpuId> = online.iter().collect();
-        let topology = |cpu: &CpuId, file: &str| format!("cpu/cpu{cpu}/topology/{file}");
-        let ids = |file: &str| -> Result<Vec<i32>, MachineError> {
-            let id = |cpu| Ok(tree.id(&topology(cpu, file))?.unwrap_or(0).max(0));
-            cpus.iter().map(id).collect()
-        };
-        let (packages, dies) = (ids("physical_package_id")?, ids("die_id")?);
-        let (nodes, node_distance) = nodes(tree, online)?;
-        let mut places = Places {
-            isolated: tree.cpulist("cpu/isolated")?.unwrap_or_default(),
-            cores: Vec::new(),
-            clusters: Vec::new(),
-            llcs: Vec::new(),
-            packages,
-            dies,
-            nodes,
-            node_distance,
-            online: cpus,
-        };
-        places.read_cores(tree, online)?;
-        places.read_llcs(tree, online, arch)?;
-        Ok(places)
-    }
+/// What is known so far of the places.
+struct Places<'a> {
+    layout: Layout,
+    tree: &'a Tree,
+}
 
-    fn read_cores(&mut self, tree: &Tree, online: &CpuMask) -> Result<(), MachineError> {
-        for cpu in &self.online {
-            let files = ["core_cpus_list", "thread_siblings_list"];
+/// What a CPU's caches say.
+struct Caches {
+    /// The path of the LLC's list of CPUs, or of where it should be.
+    path: String,
+    /// The CPUs of the LLC: the highest cache that holds data.
+    llc: Option<CpuMask>,
+    /// The CPUs of the L2.
+    l2: Option<CpuMask>,
+}
+
+impl Places<'_> {
+    fn read_cores(&mut self, online: &CpuMask) -> Result<(), MachineError> {
+        for cpu in self.layout.numbers.clone() {
+            let files = [
+                "core_cpus_list",
+                "thread_siblings_list",
+                "core_cpus",
+                "thread_siblings",
+            ];
             let paths = files.map(|file| format!("cpu/cpu{cpu}/topology/{file}"));
-            let path = paths
-                .iter()
-                .find(|path| tree.exists(path))
-                .unwrap_or(&paths[0]);
-            let mask = tree
-                .cpulist(path)?
-                .unwrap_or(CpuMask::single(*cpu))
-                .and(online);
-            self.check_member(tree, path, *cpu, &mask, &self.cores)?;
-            let place = |cpu: CpuId| {
-                let position = self.position(cpu);
-                (self.packages[position], self.nodes[position])
-            };
-            if mask.iter().any(|sibling| place(sibling) != place(*cpu)) {
-                let expected = "siblings in the same package and node";
-                return Err(tree.wrong(path, &mask.to_string(), expected));
+            let read = self.tree.cpu_set(&paths, Some(cpu))?;
+            let (path, mask) = read.unwrap_or((paths[0].clone(), CpuMask::single(cpu)));
+            let mask = mask.and(online);
+            self.check_member(&path, cpu, &mask, &self.layout.cores)?;
+            let package = |cpu: CpuId| self.layout.packages[self.layout.position(cpu)];
+            if mask.iter().any(|sibling| package(sibling) != package(cpu)) {
+                let expected = "siblings in the same package";
+                return Err(self.tree.wrong(&path, &mask.to_string(), expected));
             }
-            self.cores.push(mask);
+            self.layout.cores.push(mask);
         }
         Ok(())
     }
@@ -75,124 +77,55 @@ impl Places {
     /// A list of CPUs must contain the CPU whose list it is, and be the same for all in it.
     fn check_member(
         &self,
-        tree: &Tree,
         path: &str,
         cpu: CpuId,
         mask: &CpuMask,
         known: &[CpuMask],
     ) -> Result<(), MachineError> {
+        let wrong =
+            |expected: String| Err(self.tree.wrong(path, &mask.to_string(), &expected));
         if !mask.contains(cpu) {
-            return Err(tree.wrong(
-                path,
-                &mask.to_string(),
-                &format!("a list with CPU {cpu} in it"),
-            ));
+            return wrong(format!("a list with CPU {cpu} in it"));
         }
         for earlier in mask.iter().take_while(|&earlier| earlier < cpu) {
-            let theirs = known[self.position(earlier)];
+            let theirs = known[self.layout.position(earlier)];
             if theirs != *mask {
-                let expected = format!("the same list as CPU {earlier} has, {theirs}");
-                return Err(tree.wrong(path, &mask.to_string(), &expected));
+                return wrong(format!("the same list as CPU {earlier} has, {theirs}"));
             }
         }
         // An earlier CPU may claim this one without being claimed back.
         let claimed = known.iter().position(|theirs| theirs.contains(cpu));
-        match claimed.map(|position| self.online[position]) {
-            Some(earlier) if !mask.contains(earlier) => {
-                let expected = format!("a list with CPU {earlier} in it, whose list has CPU {cpu}");
-                Err(tree.wrong(path, &mask.to_string(), &expected))
-            }
+        match claimed.map(|position| self.layout.numbers[position]) {
+            Some(earlier) if !mask.contains(earlier) => wrong(format!(
+                "a list with CPU {earlier} in it, whose list has CPU {cpu}"
+            )),
             _ => Ok(()),
         }
     }
 
-    fn position(&self, cpu: CpuId) -> usize {
-        self.online
-            .binary_search(&cpu)
-            .expect("masks are cut to the online CPUs")
-    }
-
-    fn read_llcs(&mut self, tree: &Tree, online: &CpuMask, arch: Arch) -> Result<(), MachineError> {
-        for (position, &cpu) in self.online.iter().enumerate() {
-            let path = format!("cpu/cpu{cpu}/topology/cluster_cpus_list");
-            let cluster = tree.cpulist(&path)?.map(|mask| mask.and(online));
-            let (cache_path, cache) = last_level_cache(tree, cpu)?;
-            let mut llc = match cache {
-                Some(mask) => mask.and(online),
-                None => self.same_package_and_node(position),
-            };
-            // A cluster without a cache of its own is taken for one on Arm (cpu_coregroup_mask()).
-            if arch == Arch::Arm64
-                && let Some(cluster) = &cluster
-                && llc.is_subset(cluster)
-            {
-                llc = *cluster;
+    fn read_llcs(&mut self, arch: Arch) -> Result<(), MachineError> {
+        let numbers = self.layout.numbers.clone();
+        let all = numbers.iter().map(|&cpu| caches(self.tree, cpu));
+        let all = all.collect::<Result<Vec<Caches>, _>>()?;
+        let without = numbers.iter().zip(&all).filter(|(_, caches)| caches.llc.is_none());
+        self.layout.without_cache = without.map(|(cpu, _)| *cpu).collect();
+        for (position, (cpu, caches)) in numbers.into_iter().zip(all).enumerate() {
+            let files = ["cluster_cpus_list", "cluster_cpus"];
+            let paths = files.map(|file| format!("cpu/cpu{cpu}/topology/{file}"));
+            let cluster = self.tree.cpu_set(&paths, Some(cpu))?.map(|(_, mask)| mask);
+            let (cluster, llc) =
+                self.layout.cluster_and_llc(position, arch, cluster, caches.l2, caches.llc);
+            self.check_member(&caches.path, cpu, &llc, &self.layout.llcs)?;
+            let core = &self.layout.cores[position];
+            if !core.is_subset(&llc) {
+                let expected = format!("all of the core's CPUs {core} in it");
+                return Err(self.tree.wrong(&caches.path, &llc.to_string(), &expected));
             }
-            self.check_member(tree, &cache_path, cpu, &llc, &self.llcs)?;
-            if !self.cores[position].is_subset(&llc) {
-                let expected = format!("all of the core's CPUs {} in it", self.cores[position]);
-                return Err(tree.wrong(&cache_path, &llc.to_string(), &expected));
-            }
-            let below = |cluster: &CpuMask| {
-                cluster.is_subset(&llc)
-                    && *cluster != llc
-                    && self.cores[position].is_subset(cluster)
-            };
-            self.clusters.push(cluster.filter(below));
-            self.llcs.push(llc);
+            self.layout.clusters.push(cluster);
+            self.layout.llcs.push(llc);
         }
         Ok(())
     }
-
-    fn same_package_and_node(&self, position: usize) -> CpuMask {
-        let place = |position: usize| (self.packages[position], self.nodes[position]);
-        let same = |&other: &usize| place(other) == place(position);
-        (0..self.online.len())
-            .filter(same)
-            .map(|other| self.online[other])
-            .collect()
-    }
-
-    /// The CPUs with dense numbers.
-    pub fn cpus(&self, tree: &Tree) -> Result<Vec<Cpu>, MachineError> {
-        let first = |masks: &[CpuMask]| dense(masks.iter().map(CpuMask::first));
-        let (cores, llcs) = (first(&self.cores), first(&self.llcs));
-        // Where one CPU has a cluster all do: those without one are a cluster of their core.
-        let some_cluster = self.clusters.iter().any(Option::is_some);
-        let cluster_masks = self.clusters.iter().zip(&self.cores);
-        let clusters = dense(cluster_masks.map(|(cluster, core)| cluster.unwrap_or(*core).first()));
-        let packages = dense(self.packages.iter());
-        let dies = dense(self.packages.iter().zip(&self.dies));
-        let cpu = |position: usize| -> Result<Cpu, MachineError> {
-            let host = self.online[position];
-            let threads = self.cores[position]
-                .iter()
-                .take_while(|&sibling| sibling < host);
-            Ok(Cpu {
-                id: CpuId::from_index(position),
-                thread: threads.count() as u16,
-                core: CoreId(cores[position]),
-                cluster: some_cluster.then_some(ClusterId(clusters[position])),
-                llc: LlcId(llcs[position]),
-                die: dies[position],
-                package: packages[position],
-                node: NodeId::from_index(self.nodes[position]),
-                capacity: capacity(tree, host)?,
-                isolated: self.isolated.contains(host),
-            })
-        };
-        (0..self.online.len()).map(cpu).collect()
-    }
-}
-
-/// Numbers the keys from 0 in the order of their first appearance.
-fn dense<K: Ord>(keys: impl Iterator<Item = K>) -> Vec<u16> {
-    let mut known = BTreeMap::new();
-    keys.map(|key| {
-        let next = known.len() as u16;
-        *known.entry(key).or_insert(next)
-    })
-    .collect()
 }
 
 fn capacity(tree: &Tree, cpu: CpuId) -> Result<u32, MachineError> {
@@ -203,63 +136,84 @@ fn capacity(tree: &Tree, cpu: CpuId) -> Result<u32, MachineError> {
     }
 }
 
-/// The path of the shared_cpu_list of the highest cache that holds data, and the list.
-fn last_level_cache(tree: &Tree, cpu: CpuId) -> Result<(String, Option<CpuMask>), MachineError> {
-    let mut best = (0, format!("cpu/cpu{cpu}/cache"), None);
+/// What the caches of a CPU say.
+fn caches(tree: &Tree, cpu: CpuId) -> Result<Caches, MachineError> {
+    let mut highest = 0;
+    let mut caches = Caches {
+        path: format!("cpu/cpu{cpu}/cache"),
+        llc: None,
+        l2: None,
+    };
     for index in 0..CACHES_MAX {
         let dir = format!("cpu/cpu{cpu}/cache/index{index}");
+        // Indices may be left out: what some CPU cannot tell of its caches.
         let Some(level) = tree.number(&format!("{dir}/level"))? else {
-            break;
+            continue;
         };
-        let instructions = tree
-            .text(&format!("{dir}/type"))?
-            .is_some_and(|kind| kind == "Instruction");
-        let path = format!("{dir}/shared_cpu_list");
-        if instructions || level <= best.0 {
+        let kind = tree.text(&format!("{dir}/type"))?;
+        if kind.is_some_and(|kind| kind == "Instruction") || level <= highest {
             continue;
         }
-        if let Some(mask) = tree.cpulist(&path)? {
-            best = (level, path, Some(mask));
-        }
-    }
-    Ok((best.1, best.2))
-}
-
-/// Node of each online CPU and the distances, of the nodes that have CPUs online.
-fn nodes(tree: &Tree, online: &CpuMask) -> Result<(Vec<usize>, Vec<Vec<u32>>), MachineError> {
-    let all = tree.numbered("node", "node")?;
-    let mut node_of = BTreeMap::<CpuId, usize>::new();
-    // Positions among all nodes of those that have CPUs: a distance file lists all nodes.
-    let mut with_cpus = Vec::new();
-    for (position, node) in all.iter().enumerate() {
-        let path = format!("node/node{node}/cpulist");
-        let mask = tree.cpulist(&path)?.unwrap_or_default().and(online);
-        if mask.is_empty() {
-            continue;
-        }
-        for cpu in mask.iter() {
-            if node_of.insert(cpu, with_cpus.len()).is_some() {
-                let expected = format!("CPU {cpu} in one node only");
-                return Err(tree.wrong(&path, &mask.to_string(), &expected));
+        let files = ["shared_cpu_list", "shared_cpu_map"];
+        let read = tree.cpu_set(&files.map(|file| format!("{dir}/{file}")), Some(cpu))?;
+        if let Some((path, mask)) = read {
+            highest = level;
+            caches.path = path;
+            caches.llc = Some(mask);
+            if level == 2 {
+                caches.l2 = Some(mask);
             }
         }
-        with_cpus.push(position);
     }
-    if with_cpus.is_empty() {
-        return Ok((vec![0; online.weight()], vec![vec![10]]));
+    Ok(caches)
+}
+
+/// The nodes that have CPUs online.
+struct Nodes {
+    /// The node of each CPU, as an index into the others.
+    of_cpu: BTreeMap<CpuId, usize>,
+    distance: Vec<Vec<u32>>,
+    notes: Vec<String>,
+}
+
+fn nodes(tree: &Tree, online: &CpuMask) -> Result<Nodes, MachineError> {
+    let all = tree.numbered("node", "node")?;
+    let mut nodes = Nodes {
+        of_cpu: BTreeMap::new(),
+        distance: vec![vec![LOCAL_DISTANCE]],
+        notes: Vec::new(),
+    };
+    // Positions among all nodes of those that have CPUs: a distance file lists all nodes.
+    let mut with_cpus = Vec::new();
+    let mut repeated = CpuMask::EMPTY;
+    for (position, node) in all.iter().enumerate() {
+        let files = ["cpulist", "cpumap"];
+        let paths = files.map(|file| format!("node/node{node}/{file}"));
+        let mask = tree.cpu_set(&paths, None)?.map_or(CpuMask::EMPTY, |(_, mask)| mask);
+        let (known, new): (Vec<CpuId>, Vec<CpuId>) =
+            mask.and(online).iter().partition(|cpu| nodes.of_cpu.contains_key(cpu));
+        known.into_iter().for_each(|cpu| repeated.set(cpu));
+        if !new.is_empty() {
+            let index = with_cpus.len();
+            nodes.of_cpu.extend(new.into_iter().map(|cpu| (cpu, index)));
+            with_cpus.push(position);
+        }
+    }
+    if !repeated.is_empty() {
+        // With emulated nodes (numa=fake) each of them lists all CPUs of the real one.
+        nodes.notes.push(format!(
+            "several nodes list the CPUs {repeated}: each is taken to the first of them"
+        ));
     }
     if with_cpus.len() > NODES_MAX {
         let expected = format!("at most {NODES_MAX} nodes with CPUs");
         return Err(tree.wrong("node", &with_cpus.len().to_string(), &expected));
     }
-    let row = |&from: &usize| distances(tree, &all, &with_cpus, from);
-    let rows = with_cpus.iter().map(row).collect::<Result<Vec<_>, _>>()?;
-    // A CPU that no node lists is taken to the first, as the kernel does at boot.
-    let nodes = online
-        .iter()
-        .map(|cpu| node_of.get(&cpu).copied().unwrap_or(0))
-        .collect();
-    Ok((nodes, rows))
+    if with_cpus.len() > 1 {
+        let row = |&from: &usize| distances(tree, &all, &with_cpus, from);
+        nodes.distance = with_cpus.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+    }
+    Ok(nodes)
 }
 
 /// The distances from one node to those that have CPUs.
@@ -273,7 +227,7 @@ fn distances(
     let Some(text) = tree.text(&path)? else {
         return Ok(with_cpus
             .iter()
-            .map(|&to| if to == from { 10 } else { 20 })
+            .map(|&to| if to == from { LOCAL_DISTANCE } else { REMOTE_DISTANCE })
             .collect());
     };
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -282,11 +236,14 @@ fn distances(
         return Err(tree.wrong(&path, &text, &expected));
     }
     let distance = |&to: &usize| {
-        let number = words[to]
-            .parse()
-            .ok()
-            .filter(|distance| (10..=255).contains(distance));
-        number.ok_or_else(|| tree.wrong(&path, words[to], "a distance from 10 to 255"))
+        let (low, high, expected) = if to == from {
+            (LOCAL_DISTANCE, LOCAL_DISTANCE, "10 from a node to itself")
+        } else {
+            (LOCAL_DISTANCE, DISTANCE_MAX, "a distance from 10 to 255")
+        };
+        let number = words[to].parse().ok();
+        let number = number.filter(|distance| (low..=high).contains(distance));
+        number.ok_or_else(|| tree.wrong(&path, words[to], expected))
     };
     with_cpus.iter().map(distance).collect()
 }

@@ -1,10 +1,10 @@
 //! `wakelab machine`.
 
-use crate::cli::{MachineCommand, ShowArgs, ShowFormat};
+use crate::cli::{ImportArgs, MachineCommand, ShowArgs, ShowFormat};
 use crate::experiment::release;
 use crate::plan::{domain_rules, find_machine};
 use anyhow::anyhow;
-use wakelab_machine::{Machine, SchedTopology, presets, show};
+use wakelab_machine::{Import, Machine, SchedTopology, presets, show};
 use wakelab_report::table::{Align, Table};
 
 /// What the verb shows.
@@ -15,6 +15,7 @@ pub fn text(verb: &MachineCommand) -> anyhow::Result<String> {
     match verb {
         MachineCommand::List => list(),
         MachineCommand::Show(args) => one(args),
+        MachineCommand::Import(args) => import(args),
     }
 }
 
@@ -46,5 +47,13 @@ fn one(args: &ShowArgs) -> anyhow::Result<String> {
         ShowFormat::Json => {
             serde_json::to_string_pretty(&show::machine_report(&machine, &topology))? + "\n"
         }
+    })
+}
+
+fn import(args: &ImportArgs) -> anyhow::Result<String> {
+    let import = Import::read(&args.source)?;
+    Ok(match args.format {
+        ShowFormat::Text => import.to_toml(),
+        ShowFormat::Json => serde_json::to_string_pretty(&import)? + "\n",
     })
 }
