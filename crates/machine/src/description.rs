@@ -357,8 +357,10 @@ impl Reader<'_> {
         if let Some(figure) = raw.get(name) {
             return self.checked(name, figure, figure.get_ref());
         }
-        // Without clusters of its own, a machine's cores reach each other through the LLC.
-        if name == "transfer_cluster_ns" {
+        // Without clusters of its own, a machine's cores reach each other through the LLC. What
+        // another machine lends is lent as a whole.
+        let lent_llc = borrowed.is_some() && raw.get("transfer_llc_ns").is_none();
+        if name == "transfer_cluster_ns" && !lent_llc {
             return self.figure(raw, borrowed, "transfer_llc_ns");
         }
         let lent = borrowed.and_then(|costs| costs.figures().find(|(known, _)| known == name));

@@ -7,7 +7,8 @@
 //! | core | `cpu/cpuN/topology/core_cpus_list`, else `thread_siblings_list` | each CPU is a core |
 //! | cluster | `cpu/cpuN/topology/cluster_cpus_list`, on x86 else the L2's CPUs, if below the LLC | no clusters |
 //! | LLC | `cpu/cpuN/cache/indexM`, the highest level that holds data | all CPUs of the package and node |
-//! | package, die | `cpu/cpuN/topology/{physical_package_id,die_id}` | 0 (also for -1) |
+//! | package | `cpu/cpuN/topology/physical_package_id` and `package_cpus_list`, else `core_siblings_list` | one |
+//! | die | `cpu/cpuN/topology/die_id` | a die a package |
 //! | node | `node/nodeN/cpulist` | one node |
 //! | distance | `node/nodeN/distance` | 20 between nodes |
 //! | capacity | `cpu/cpuN/cpu_capacity` | 1024 |

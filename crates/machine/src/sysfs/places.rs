@@ -2,7 +2,7 @@
 
 use super::tree::CACHES_MAX;
 use super::*;
-use crate::layout::{DISTANCE_MAX, LOCAL_DISTANCE, NODES_MAX, REMOTE_DISTANCE};
+use crate::layout::{DISTANCE_MAX, dense, LOCAL_DISTANCE, NODES_MAX, REMOTE_DISTANCE};
 
 /// The places of the online CPUs in sysfs's own numbers.
 pub(super) fn read(tree: &Tree, online: &CpuMask, arch: Arch) -> Result<Layout, MachineError> {
@@ -12,12 +12,13 @@ pub(super) fn read(tree: &Tree, online: &CpuMask, arch: Arch) -> Result<Layout, 
         let id = |cpu| Ok(tree.id(&path(cpu))?.unwrap_or(0).max(0));
         cpus.iter().map(id).collect()
     };
+    let packages = packages(tree, &cpus, &ids("physical_package_id")?)?;
     let capacities = cpus.iter().map(|&cpu| capacity(tree, cpu));
     let nodes = nodes(tree, online)?;
     // A CPU that no node lists is taken to the first, as the kernel does at boot.
     let node = |cpu: &CpuId| nodes.of_cpu.get(cpu).copied().unwrap_or(0);
     let layout = Layout {
-        packages: ids("physical_package_id")?,
+        packages,
         dies: ids("die_id")?,
         capacities: capacities.collect::<Result<_, _>>()?,
         isolated: tree.cpulist("cpu/isolated")?.unwrap_or_default(),
@@ -32,6 +33,25 @@ pub(super) fn read(tree: &Tree, online: &CpuMask, arch: Arch) -> Result<Layout, 
     places.layout.cut_cores_at_nodes();
     places.read_llcs(arch)?;
     Ok(places.layout)
+}
+
+/// A package of each CPU: those that have both the number and the list in common. The number may be
+/// the same in several nodes or -1 in all, and old kernels have no list.
+fn packages(tree: &Tree, cpus: &[CpuId], ids: &[i32]) -> Result<Vec<i32>, MachineError> {
+    let first = |cpu: &CpuId| -> Result<Option<CpuId>, MachineError> {
+        let files = [
+            "package_cpus_list",
+            "core_siblings_list",
+            "package_cpus",
+            "core_siblings",
+        ];
+        let paths = files.map(|file| format!("cpu/cpu{cpu}/topology/{file}"));
+        let read = tree.cpu_set(&paths, Some(*cpu))?;
+        Ok(read.and_then(|(_, mask)| mask.first()))
+    };
+    let firsts = cpus.iter().map(first).collect::<Result<Vec<_>, _>>()?;
+    let packages = dense(ids.iter().zip(firsts));
+    Ok(packages.into_iter().map(i32::from).collect())
 }
 
 /// What is known so far of the places.

@@ -49,15 +49,17 @@ impl Description {
     fn loops_of_types(&self, word: &Word, total: usize) -> Result<Vec<Loop>, MachineError> {
         let mut depths = Vec::new();
         for name in word.text.split(':') {
+            // As in hwloc, the PUs themselves are no type to loop over.
+            let above = &self.levels[..self.levels.len() - 1];
             let level = |wanted: Type| {
-                self.levels.iter().position(|level| match wanted {
+                above.iter().position(|level| match wanted {
                     Type::Group(None) => matches!(level.kind, Some(Type::Group(_))),
                     _ => level.kind == Some(wanted),
                 })
             };
             let depth = type_of(name).and_then(level);
             let Some(depth) = depth.filter(|depth| !depths.contains(depth)) else {
-                let expected = format!("types of the string, each once, not '{name}'");
+                let expected = format!("types above the PUs, each once, not '{name}'");
                 return Err(wrong(word, &expected));
             };
             depths.push(depth);
