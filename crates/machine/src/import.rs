@@ -166,7 +166,10 @@ impl Import {
             comments.push(format!("CPUs 0-{last} here are its CPUs {}.", self.cpus));
         }
         if !self.offline.is_empty() {
-            comments.push(format!("Left out, as they are not online: {}.", self.offline));
+            comments.push(format!(
+                "Left out, as they are not online: {}.",
+                self.offline
+            ));
         }
         comments.extend(self.notes.iter().map(|note| format!("Note: {note}.")));
         comments.push("Costs were not measured: those of a preset stand in.".to_owned());
@@ -176,7 +179,10 @@ impl Import {
             let shown = comment.chars().flat_map(|c| {
                 let plain = !c.is_control();
                 let escaped = (!plain).then(|| c.escape_default());
-                plain.then_some(c).into_iter().chain(escaped.into_iter().flatten())
+                plain
+                    .then_some(c)
+                    .into_iter()
+                    .chain(escaped.into_iter().flatten())
             });
             text.push_str("# ");
             text.extend(shown);
@@ -198,7 +204,12 @@ fn name_of(path: &Path) -> String {
     for ending in [".gz", ".tgz", ".bz2", ".tbz2", ".tar", ".xml"] {
         name = name.strip_suffix(ending).unwrap_or(name);
     }
-    if name.trim().is_empty() { "imported" } else { name }.to_owned()
+    if name.trim().is_empty() {
+        "imported"
+    } else {
+        name
+    }
+    .to_owned()
 }
 
 fn unreadable(file: &str, error: &io::Error) -> MachineError {

@@ -88,7 +88,10 @@ impl Layout {
         let online: CpuMask = self.numbers.iter().copied().collect();
         let cut = |mask: Option<CpuMask>| mask.map(|mask| mask.and(&online));
         let core = &self.cores[position];
-        let uncached = || self.same_package_and_node(position).and(&self.without_cache);
+        let uncached = || {
+            self.same_package_and_node(position)
+                .and(&self.without_cache)
+        };
         let mut llc = cut(llc).unwrap_or_else(uncached);
         let cluster = cut(cluster.or(l2.filter(|_| arch == Arch::X86)));
         if arch == Arch::Arm64

@@ -255,7 +255,9 @@ impl CpuMask {
             _ => return Err(wrong()),
         };
         if bits != 0 && base >= MAX_CPUS {
-            return Err(CpuListError::TooLarge(base + bits.trailing_zeros() as usize));
+            return Err(CpuListError::TooLarge(
+                base + bits.trailing_zeros() as usize,
+            ));
         }
         let cpus = (0..32).filter(|bit| bits >> bit & 1 != 0);
         cpus.for_each(|bit| self.set(CpuId::from_index(base + bit)));

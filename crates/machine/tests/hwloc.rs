@@ -113,7 +113,12 @@ fn tarballs(tests: &Path, scratch: &Path) -> Vec<Input> {
         let name = name_of(&path);
         let target = scratch.join(&name);
         std::fs::create_dir(&target).unwrap();
-        let tar = Command::new("tar").arg("xjf").arg(&path).arg("-C").arg(&target).status();
+        let tar = Command::new("tar")
+            .arg("xjf")
+            .arg(&path)
+            .arg("-C")
+            .arg(&target)
+            .status();
         assert!(tar.unwrap().success(), "tar xjf {}", path.display());
         Input {
             name,
@@ -127,7 +132,9 @@ fn tarballs(tests: &Path, scratch: &Path) -> Vec<Input> {
 
 /// The directory that has `sys` in it, one or two levels below.
 fn root_below(directory: &Path) -> Option<PathBuf> {
-    let below = files(directory, "").into_iter().filter(|path| path.is_dir());
+    let below = files(directory, "")
+        .into_iter()
+        .filter(|path| path.is_dir());
     let mut candidates = below.flat_map(|path| [path.clone(), path.join("fsroot")]);
     candidates.find(|root| root.join("sys").is_dir())
 }
@@ -167,16 +174,18 @@ fn synthetic_strings(source: &Path) -> Vec<Input> {
     ] {
         for path in files(&source.join(directory), ending) {
             let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
-            let lines = text.lines().filter(|line| {
-                line.contains("set_synthetic") || line.contains("--if synthetic")
-            });
+            let lines = text
+                .lines()
+                .filter(|line| line.contains("set_synthetic") || line.contains("--if synthetic"));
             strings.extend(lines.filter_map(|line| Some(line.split('"').nth(1)?.to_owned())));
         }
     }
     let named = strings.into_iter().filter(|string| !string.contains('$'));
     let input = |word: String| Input {
         name: word.clone(),
-        arguments: ["--if", "synthetic", "-i", &word].map(str::to_owned).to_vec(),
+        arguments: ["--if", "synthetic", "-i", &word]
+            .map(str::to_owned)
+            .to_vec(),
         word,
         fsroot: None,
     };
@@ -185,19 +194,31 @@ fn synthetic_strings(source: &Path) -> Vec<Input> {
 
 fn run(program: &str, input: &Input, options: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
-    command.args(&input.arguments).args(options).env("HWLOC_HIDE_ERRORS", "2");
+    command
+        .args(&input.arguments)
+        .args(options)
+        .env("HWLOC_HIDE_ERRORS", "2");
     if let Some(root) = &input.fsroot {
         command.env("HWLOC_COMPONENTS", "linux,stop");
         command.env("HWLOC_FSROOT", root);
     }
-    let output = command.output().unwrap_or_else(|error| panic!("{program}: {error}"));
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
     let text = String::from_utf8(output.stdout).unwrap();
     (output.status.success() && !text.trim().is_empty()).then_some(text)
 }
 
 /// What lstopo prints of the input: sets of CPUs by its own names of kinds, and the LLCs that follow.
 fn lstopo(input: &Input) -> Option<BTreeMap<String, Vec<CpuMask>>> {
-    let options = ["-v", "-p", "--cpuset", "--no-io", "--disallowed", "--no-icaches"];
+    let options = [
+        "-v",
+        "-p",
+        "--cpuset",
+        "--no-io",
+        "--disallowed",
+        "--no-icaches",
+    ];
     let text = run("lstopo-no-graphics", input, &options)?;
     let mut objects = BTreeMap::<String, Vec<CpuMask>>::new();
     for line in text.lines() {
@@ -225,11 +246,17 @@ fn lstopo(input: &Input) -> Option<BTreeMap<String, Vec<CpuMask>>> {
 fn check_counts(input: &Input, objects: &BTreeMap<String, Vec<CpuMask>>) {
     let text = run("hwloc-info", input, &["--disallowed"]).unwrap_or_default();
     for kind in ["Package", "Core", "PU", "NUMANode"] {
-        let line = text.lines().find(|line| line.contains(&format!(" {kind} (type")));
+        let line = text
+            .lines()
+            .find(|line| line.contains(&format!(" {kind} (type")));
         let words = line.and_then(|line| line.split(':').nth(1)?.split_whitespace().next());
         let count = words.map_or(0, |word| word.parse::<usize>().unwrap());
         let shown = objects.get(kind).map_or(0, Vec::len);
-        assert_eq!(shown, count, "{}: lstopo and hwloc-info on {kind}", input.name);
+        assert_eq!(
+            shown, count,
+            "{}: lstopo and hwloc-info on {kind}",
+            input.name
+        );
     }
 }
 
@@ -243,16 +270,25 @@ fn theirs(objects: &BTreeMap<String, Vec<CpuMask>>) -> Sets {
     };
     let level = |level: u32| {
         let names = ["", "d", "u"].map(|kind| format!("L{level}{kind}Cache"));
-        names.into_iter().flat_map(|name| all(&name)).collect::<Vec<_>>()
+        names
+            .into_iter()
+            .flat_map(|name| all(&name))
+            .collect::<Vec<_>>()
     };
     // Linux has each CPU in one node: of several it is the smallest, the others are memory alone.
     let node = |cpu: CpuId| {
-        let around = all("NUMANode").into_iter().filter(|node| node.contains(cpu));
-        around.map(|node| node.and(&online)).min_by_key(CpuMask::weight)
+        let around = all("NUMANode")
+            .into_iter()
+            .filter(|node| node.contains(cpu));
+        around
+            .map(|node| node.and(&online))
+            .min_by_key(CpuMask::weight)
     };
     let llc = |cpu: CpuId| {
         let mut caches = (1..=5).rev().flat_map(level);
-        caches.find(|cache| cache.contains(cpu)).map(|cache| cache.and(&online))
+        caches
+            .find(|cache| cache.contains(cpu))
+            .map(|cache| cache.and(&online))
     };
     BTreeMap::from([
         ("PU", BTreeSet::from([online])),
@@ -267,7 +303,10 @@ fn theirs(objects: &BTreeMap<String, Vec<CpuMask>>) -> Sets {
 
 /// Our machine's places in the source's numbers.
 fn ours(import: &Import) -> Sets {
-    let numbers: Vec<CpuId> = CpuMask::from_cpulist(&import.cpus).unwrap().iter().collect();
+    let numbers: Vec<CpuId> = CpuMask::from_cpulist(&import.cpus)
+        .unwrap()
+        .iter()
+        .collect();
     let sets = |place: &dyn Fn(&Cpu) -> Option<u16>| {
         let mut sets = BTreeMap::<u16, CpuMask>::new();
         for cpu in &import.machine.cpus {
@@ -310,7 +349,12 @@ fn differences(ours: &Sets, theirs: &Sets) -> Vec<(&'static str, String)> {
     };
     let told = theirs.iter().filter(|(_, sets)| !sets.is_empty());
     told.filter(|(kind, sets)| ours[*kind] != **sets)
-        .map(|(kind, sets)| (*kind, format!("{}\n      hwloc {}", list(&ours[kind]), list(sets))))
+        .map(|(kind, sets)| {
+            (
+                *kind,
+                format!("{}\n      hwloc {}", list(&ours[kind]), list(sets)),
+            )
+        })
         .collect()
 }
 
@@ -331,7 +375,15 @@ fn hwlocs_inputs_are_read_as_hwloc_reads_them() {
         let import = match Import::read(&input.word) {
             Ok(import) => import,
             Err(error) => {
-                println!("refused {}: {error}{}", input.name, if objects.is_none() { " (by hwloc, too)" } else { "" });
+                println!(
+                    "refused {}: {error}{}",
+                    input.name,
+                    if objects.is_none() {
+                        " (by hwloc, too)"
+                    } else {
+                        ""
+                    }
+                );
                 let known = REFUSED.iter().find(|(name, part, _)| {
                     *name == input.name && error.to_string().contains(part)
                 });
@@ -351,9 +403,20 @@ fn hwlocs_inputs_are_read_as_hwloc_reads_them() {
             differs.insert((input.name.clone(), kind));
         }
     }
-    println!("{} inputs: {equal} equal, {} differ, {} refused", inputs.len(), differs.len(), refused.len());
+    println!(
+        "{} inputs: {equal} equal, {} differ, {} refused",
+        inputs.len(),
+        differs.len(),
+        refused.len()
+    );
     let unexplained: Vec<_> = refused.iter().filter(|(_, known)| !known).collect();
-    assert!(unexplained.is_empty(), "refused without reason: {unexplained:?}");
-    let known: BTreeSet<_> = DIFFERS.iter().map(|(name, kind, _)| ((*name).to_owned(), *kind)).collect();
+    assert!(
+        unexplained.is_empty(),
+        "refused without reason: {unexplained:?}"
+    );
+    let known: BTreeSet<_> = DIFFERS
+        .iter()
+        .map(|(name, kind, _)| ((*name).to_owned(), *kind))
+        .collect();
     assert_eq!(differs, known, "differences, and those that are explained");
 }

@@ -200,6 +200,113 @@ fn missing_distances_are_20_and_empty_nodes_disappear() {
 }
 
 #[test]
+fn a_cpu_that_two_nodes_list_is_in_the_first() {
+    let tree = two_sockets();
+    // As with numa=fake, where all emulated nodes list the CPUs of the real one.
+    tree.write("node/node1/cpulist", "0-7");
+    let machine = tree.read().unwrap();
+    let nodes: Vec<u16> = machine.cpus.iter().map(|cpu| cpu.node.0).collect();
+    assert_eq!(nodes, [0, 0, 1, 1, 0, 0, 1, 1]);
+}
+
+#[test]
+fn old_kernels_have_masks_and_no_lists() {
+    let tree = two_sockets();
+    let machine = tree.read().unwrap();
+    tree.remove("cpu/online");
+    let mask = |list: &str| {
+        let cpus = list.split(',').flat_map(|part| {
+            let (low, high) = part.split_once('-').unwrap_or((part, part));
+            low.parse::<u32>().unwrap()..=high.parse().unwrap()
+        });
+        let bits: u32 = cpus.map(|cpu| 1 << cpu).sum();
+        format!("00000000,{bits:08x}")
+    };
+    let mut renamed = vec![
+        (
+            "node/node0/cpulist".to_owned(),
+            "node/node0/cpumap".to_owned(),
+        ),
+        (
+            "node/node1/cpulist".to_owned(),
+            "node/node1/cpumap".to_owned(),
+        ),
+    ];
+    for cpu in 0..8 {
+        let at = |file: &str| format!("cpu/cpu{cpu}/{file}");
+        renamed.push((
+            at("topology/core_cpus_list"),
+            at("topology/thread_siblings"),
+        ));
+        tree.remove(&at("topology/cluster_cpus_list"));
+        for index in 0..4 {
+            let cache = |file: &str| at(&format!("cache/index{index}/{file}"));
+            renamed.push((cache("shared_cpu_list"), cache("shared_cpu_map")));
+        }
+    }
+    for (list, map) in renamed {
+        let text = std::fs::read_to_string(tree.path(&list)).unwrap();
+        tree.write(&map, &mask(text.trim())).remove(&list);
+    }
+    let old = tree.read().unwrap();
+    // The clusters are those of the L2, which here are the cores, as the lists had them.
+    assert_eq!(old.cpus, machine.cpus);
+    assert_eq!(old.node_distance, machine.node_distance);
+}
+
+#[test]
+fn what_a_copy_of_a_tree_gets_wrong_is_read_over() {
+    let tree = two_sockets();
+    let machine = tree.read().unwrap();
+    tree.write("cpu/cpu0/online", "")
+        .write("cpu/cpu3/cpu_capacity", "");
+    tree.write("node/node0/cpulist", "0-1,4-5\n\0");
+    tree.write("cpu/cpu2/cache/index3/shared_cpu_map", "00000001");
+    tree.remove("cpu/cpu2/cache/index0");
+    assert_eq!(tree.read().unwrap().cpus, machine.cpus);
+}
+
+#[test]
+fn a_cpu_that_tells_no_caches_is_alone_with_its_like() {
+    let tree = two_sockets();
+    tree.remove("cpu/cpu0/cache").remove("cpu/cpu4/cache");
+    for cpu in [1, 5] {
+        tree.write(&format!("cpu/cpu{cpu}/cache/index3/shared_cpu_list"), "1,5");
+    }
+    let machine = tree.read().unwrap();
+    let llcs: Vec<u16> = machine.cpus.iter().map(|cpu| cpu.llc.0).collect();
+    assert_eq!(llcs, [0, 1, 2, 2, 0, 1, 2, 2]);
+}
+
+#[test]
+fn packages_without_numbers_are_told_apart_by_their_lists() {
+    let tree = two_sockets();
+    for cpu in 0..8 {
+        let at = |file: &str| format!("cpu/cpu{cpu}/topology/{file}");
+        let package = if cpu % 4 < 2 { "0-1,4-5" } else { "2-3,6-7" };
+        tree.write(&at("physical_package_id"), "-1");
+        tree.write(&at("core_siblings_list"), package);
+    }
+    let packages: Vec<u16> = tree
+        .read()
+        .unwrap()
+        .cpus
+        .iter()
+        .map(|cpu| cpu.package)
+        .collect();
+    assert_eq!(packages, [0, 0, 1, 1, 0, 0, 1, 1]);
+}
+
+#[test]
+fn siblings_in_two_nodes_are_none() {
+    let tree = two_sockets();
+    tree.write("node/node0/cpulist", "0-3")
+        .write("node/node1/cpulist", "4-7");
+    let machine = tree.read().unwrap();
+    assert_eq!((machine.ncores(), machine.threads_per_core()), (8, 1));
+}
+
+#[test]
 fn arm_and_power_are_recognised() {
     let tree = two_sockets();
     tree.write("cpu/cpu0/regs/identification/midr_el1", "0x413fd0c1");
@@ -288,8 +395,16 @@ const MALFORMED: [(&str, &str, &str); 16] = [
         "10 9",
         "'9': expected a distance from 10 to 255",
     ),
-    ("node/node1/cpulist", "1-3,6-7", "CPU 1 in one node only"),
-    ("node/node1/cpulist", "2-3,5-7", "in one node only"),
+    (
+        "node/node0/distance",
+        "11 32",
+        "'11': expected 10 from a node to itself",
+    ),
+    (
+        "cpu/cpu1/topology/core_cpus_list",
+        "1,5,9999",
+        "CPU 9999 is past the largest",
+    ),
 ];
 
 #[test]

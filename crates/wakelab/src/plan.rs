@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 use wakelab_machine::import::is_synthetic;
-use wakelab_machine::{
-    Band, DomainRules, Import, Machine, MachineError, SchedTopology, presets,
-};
+use wakelab_machine::{Band, DomainRules, Import, Machine, MachineError, SchedTopology, presets};
 use wakelab_report::{Published, Setup};
 use wakelab_sched::rules::Release;
 use wakelab_workload::{Grouping, Workload};
@@ -155,7 +153,10 @@ pub fn find_machine(word: &str) -> Result<Machine, MachineError> {
         return Machine::from_sysfs(Path::new("/sys"));
     }
     let path = Path::new(word);
-    if path.extension().is_some_and(|extension| extension == "toml") {
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+    {
         let unreadable = |error: io::Error| MachineError::Read {
             file: word.to_owned(),
             message: error.to_string(),

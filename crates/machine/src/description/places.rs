@@ -42,12 +42,13 @@ impl Reader<'_> {
         let cores = self.partition("cores", &raw.cores, ncpu)?;
         let llcs = self.partition("llcs", &raw.llcs, ncpu)?;
         let packages = self.partition("packages", &raw.packages, ncpu)?;
-        let optional = |key, lists: &'_ Option<Lists>| -> Result<Option<Vec<usize>>, MachineError> {
-            let Some(lists) = lists else { return Ok(None) };
-            let places = self.partition(key, lists, ncpu)?;
-            self.check_within(&cores, &places)?;
-            Ok(Some(places.of_cpu))
-        };
+        let optional =
+            |key, lists: &'_ Option<Lists>| -> Result<Option<Vec<usize>>, MachineError> {
+                let Some(lists) = lists else { return Ok(None) };
+                let places = self.partition(key, lists, ncpu)?;
+                self.check_within(&cores, &places)?;
+                Ok(Some(places.of_cpu))
+            };
         self.check_within(&cores, &llcs)?;
         self.check_within(&cores, &packages)?;
         let dies = optional("dies", &raw.dies)?.unwrap_or_else(|| packages.of_cpu.clone());

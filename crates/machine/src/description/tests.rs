@@ -88,7 +88,7 @@ const WRONG: [(&str, &str, &str); 25] = [
         "= [[10, 20]]",
         "2 rows of 2 distances",
     ),
-    ("[20, 10]]", "[21, 10]]", "the same both ways"),
+    ("[20, 10]]", "[9, 10]]", "a distance from 10 to 255"),
     ("[20, 10]]", "[20, 11]]", "10 from a node to itself"),
     (
         "isolated = \"7\"",
@@ -118,7 +118,7 @@ const WRONG: [(&str, &str, &str); 25] = [
     (
         "exit_latency_us = 1.5",
         "exit_latency_us = -1",
-        "times from 0 to 1e6 us",
+        "times from 0 to 1e9 us",
     ),
     ("value = 30", "value = 50", "low <= value <= high"),
     ("value = 30", "value = nan", "numbers from 0 to 1e9"),
@@ -194,4 +194,152 @@ proptest! {
         }
         let _ = Machine::from_toml(&text, "random.toml");
     }
+}
+
+#[test]
+fn distances_need_not_be_the_same_both_ways() {
+    // The kernel warns of such a table and uses it (sched_init_numa()).
+    let text = SMALL.replace("[20, 10]]", "[21, 10]]");
+    let machine = Machine::from_toml(&text, "small.toml").unwrap();
+    assert_eq!(machine.node_distance, [[10, 20], [21, 10]]);
+}
+
+const PLACES: &str = r#"
+name = "big.LITTLE"
+description = "2 cores and 2 cores of 2 threads"
+arch = "arm64"
+
+[places]
+cores = ["0", "1", "2,4", "3,5"]
+clusters = ["0-1", "2,4", "3,5"]
+llcs = ["2-5", "0-1"]
+packages = ["0-5"]
+nodes = ["2-5", "0-1"]
+node_distance = [[10, 12], [12, 10]]
+isolated = "5"
+capacity = [{ cpus = "0-1", capacity = 400 }]
+
+[[idle_state]]
+name = "WFI"
+exit_latency_us = 1
+target_residency_us = 1
+source = "test"
+
+[costs]
+like = "smt2-8"
+"#;
+
+#[test]
+fn cpus_can_be_placed_one_by_one() {
+    let machine = Machine::from_toml(PLACES, "places.toml").unwrap();
+    let places: Vec<_> = machine
+        .cpus
+        .iter()
+        .map(|cpu| (cpu.thread, cpu.core.0, cpu.llc.0, cpu.node.0, cpu.capacity))
+        .collect();
+    // LLCs are numbered by their first CPU, nodes as they are written: the distances are in that order.
+    assert_eq!(places[0], (0, 0, 0, 1, 400));
+    assert_eq!(places[3], (0, 3, 1, 0, 1024));
+    assert_eq!(places[4], (1, 2, 1, 0, 1024));
+    assert_eq!(machine.cpus[4].cluster, machine.cpus[2].cluster);
+    assert!(machine.cpus[5].isolated && !machine.cpus[4].isolated);
+    assert_eq!(machine.costs.smt_throughput.len(), 2);
+}
+
+#[test]
+fn places_that_cannot_be_are_named() {
+    for (good, bad, part) in [
+        (
+            "\"3,5\"]\nclusters",
+            "\"3\"]\nclusters",
+            "llcs = [\"2-5\", \"0-1\"]: expected CPUs below 5 in each, not '2-5'",
+        ),
+        ("\"3,5\"]\nclusters", "\"3,7\"]\nclusters", "without gaps"),
+        (
+            "\"3,5\"]\nclusters",
+            "\"3-\"]\nclusters",
+            "'3-' is not a CPU number",
+        ),
+        (
+            "\"3,5\"]\nclusters",
+            "\"2,3,5\"]\nclusters",
+            "expected CPU 2 once",
+        ),
+        (
+            "\"3,5\"]\nclusters",
+            "\"3,5\", \"2000\"]\nclusters",
+            "CPU 2000 is past the largest",
+        ),
+        (
+            "[\"2-5\", \"0-1\"]\npackages",
+            "[\"2-5\"]\npackages",
+            "llcs = [\"2-5\"]: expected CPU 0 in one of them",
+        ),
+        (
+            "[\"2-5\", \"0-1\"]\npackages",
+            "[\"2-3\", \"0-1,4-5\"]\npackages",
+            "expected all of the core 2,4 in one of them",
+        ),
+        (
+            "[\"0-5\"]",
+            "[\"0-5\", \"\"]",
+            "expected CPUs below 6 in each, not ''",
+        ),
+        (
+            "[\"0-5\"]",
+            "[\"0-5,9\"]",
+            "expected CPUs below 6 in each, not '0-5,9'",
+        ),
+        ("[10, 12], ", "", "2 rows of 2"),
+        ("[places]", "[place]", "unknown field `place`"),
+        ("nodes =", "nods =", "unknown field `nods`"),
+    ] {
+        let text = PLACES.replace(good, bad);
+        assert_ne!(text, PLACES, "{good}");
+        let error = Machine::from_toml(&text, "places.toml")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(part), "{bad}: no '{part}' in '{error}'");
+    }
+    let both = format!(
+        "{PLACES}\n[topology]\npackages = 1\nllcs_per_die = 1\ncores_per_llc = 1\nthreads_per_core = 1\nnumbering = \"consecutive\"\n"
+    );
+    for text in [both, PLACES.replace("[places]", "[other.places]")] {
+        assert!(Machine::from_toml(&text, "places.toml").is_err());
+    }
+}
+
+/// What a description's writer promises for each machine that is read from elsewhere.
+#[test]
+fn a_description_that_is_written_reads_as_the_same_machine() {
+    let mut machines: Vec<Machine> = crate::presets()
+        .iter()
+        .map(|(name, _)| Machine::preset(name).unwrap())
+        .collect();
+    machines.push(Machine::from_toml(PLACES, "places.toml").unwrap());
+    for machine in machines {
+        let text = machine.describe();
+        let again = Machine::from_toml(&text, "again.toml").unwrap();
+        assert_eq!(again.cpus, machine.cpus, "{text}");
+        assert_eq!(again.node_distance, machine.node_distance);
+        assert_eq!(again.idle_states, machine.idle_states);
+        let regular = machine.name != "big.LITTLE";
+        assert_eq!(text.contains("[topology]"), regular, "{text}");
+    }
+}
+
+#[test]
+fn a_lent_cost_of_clusters_is_not_that_of_the_llc() {
+    let lender = Machine::preset("kunpeng-920").unwrap().costs;
+    let like = PLACES.replace("like = \"smt2-8\"", "like = \"kunpeng-920\"\nsmt_throughput = [{ value = 1.0, source = \"t\" }, { value = 0.5, source = \"t\" }]");
+    let costs = Machine::from_toml(&like, "like.toml").unwrap().costs;
+    assert_eq!(
+        costs.transfer_cluster_ns.value,
+        lender.transfer_cluster_ns.value
+    );
+    assert_ne!(costs.transfer_cluster_ns.value, costs.transfer_llc_ns.value);
+    // Its own cost of the LLC is what it has within clusters, too.
+    let own = format!("{like}\ntransfer_llc_ns = {{ value = 7, source = \"test\" }}\n");
+    let costs = Machine::from_toml(&own, "own.toml").unwrap().costs;
+    assert_eq!(costs.transfer_cluster_ns.value, 7.0);
 }

@@ -42,7 +42,8 @@ impl Machine {
         let packages = self.npackages();
         let dies = self.count_of(|cpu| cpu.die);
         let llcs = self.nllcs();
-        let within = |inner: usize, outer: usize| inner.is_multiple_of(outer).then(|| inner / outer);
+        let within =
+            |inner: usize, outer: usize| inner.is_multiple_of(outer).then(|| inner / outer);
         let mut text = format!("[topology]\npackages = {packages}\n");
         let mut line = |key: &str, count: usize| {
             let _ = writeln!(text, "{key} = {count}");

@@ -222,7 +222,8 @@ impl Objects {
         }
         let with_cpus = nodes.iter().filter(|(_, node)| !node.cpus.is_empty());
         if with_cpus.count() > used.len() {
-            let note = "of nodes with the same CPUs the first is taken, the others are memory alone";
+            let note =
+                "of nodes with the same CPUs the first is taken, the others are memory alone";
             layout.notes.push(note.to_owned());
         }
         // A CPU that no node has is taken to the first, as the kernel does at boot.

@@ -180,7 +180,10 @@ impl Reader {
     }
 
     fn objects_around(&self) -> usize {
-        let objects = self.stack.iter().filter(|&&element| element == Element::Object);
+        let objects = self
+            .stack
+            .iter()
+            .filter(|&&element| element == Element::Object);
         objects.count()
     }
 
@@ -251,7 +254,10 @@ impl Reader {
             "Group" => (attributes.get("subtype") == Some("Cluster")).then_some(Kind::Cluster),
             "Cache" if attributes.get("cache_type") == Some("2") => None,
             "Cache" => Some(Kind::Cache(level(attributes.get("depth").unwrap_or(""))?)),
-            _ => match name.strip_prefix('L').and_then(|name| name.strip_suffix("Cache")) {
+            _ => match name
+                .strip_prefix('L')
+                .and_then(|name| name.strip_suffix("Cache"))
+            {
                 Some(word) if !word.ends_with('i') => Some(Kind::Cache(level(word)?)),
                 _ => None,
             },

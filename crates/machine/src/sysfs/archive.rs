@@ -43,7 +43,9 @@ impl Archive {
             let path = plain_path(&entry.path_bytes())
                 .map_err(|path| wrong(format!("'{path}': expected a name without '..'")))?;
             if count >= ENTRIES_MAX {
-                return Err(wrong(format!("'{path}': expected at most {ENTRIES_MAX} entries")));
+                return Err(wrong(format!(
+                    "'{path}': expected at most {ENTRIES_MAX} entries"
+                )));
             }
             let Some((root, file)) = place(&path) else {
                 continue;

@@ -2,7 +2,7 @@
 
 use super::tree::CACHES_MAX;
 use super::*;
-use crate::layout::{DISTANCE_MAX, dense, LOCAL_DISTANCE, NODES_MAX, REMOTE_DISTANCE};
+use crate::layout::{DISTANCE_MAX, LOCAL_DISTANCE, NODES_MAX, REMOTE_DISTANCE, dense};
 
 /// The places of the online CPUs in sysfs's own numbers.
 pub(super) fn read(tree: &Tree, online: &CpuMask, arch: Arch) -> Result<Layout, MachineError> {
@@ -102,8 +102,7 @@ impl Places<'_> {
         mask: &CpuMask,
         known: &[CpuMask],
     ) -> Result<(), MachineError> {
-        let wrong =
-            |expected: String| Err(self.tree.wrong(path, &mask.to_string(), &expected));
+        let wrong = |expected: String| Err(self.tree.wrong(path, &mask.to_string(), &expected));
         if !mask.contains(cpu) {
             return wrong(format!("a list with CPU {cpu} in it"));
         }
@@ -127,14 +126,18 @@ impl Places<'_> {
         let numbers = self.layout.numbers.clone();
         let all = numbers.iter().map(|&cpu| caches(self.tree, cpu));
         let all = all.collect::<Result<Vec<Caches>, _>>()?;
-        let without = numbers.iter().zip(&all).filter(|(_, caches)| caches.llc.is_none());
+        let without = numbers
+            .iter()
+            .zip(&all)
+            .filter(|(_, caches)| caches.llc.is_none());
         self.layout.without_cache = without.map(|(cpu, _)| *cpu).collect();
         for (position, (cpu, caches)) in numbers.into_iter().zip(all).enumerate() {
             let files = ["cluster_cpus_list", "cluster_cpus"];
             let paths = files.map(|file| format!("cpu/cpu{cpu}/topology/{file}"));
             let cluster = self.tree.cpu_set(&paths, Some(cpu))?.map(|(_, mask)| mask);
-            let (cluster, llc) =
-                self.layout.cluster_and_llc(position, arch, cluster, caches.l2, caches.llc);
+            let (cluster, llc) = self
+                .layout
+                .cluster_and_llc(position, arch, cluster, caches.l2, caches.llc);
             self.check_member(&caches.path, cpu, &llc, &self.layout.llcs)?;
             let core = &self.layout.cores[position];
             if !core.is_subset(&llc) {
@@ -209,9 +212,13 @@ fn nodes(tree: &Tree, online: &CpuMask) -> Result<Nodes, MachineError> {
     for (position, node) in all.iter().enumerate() {
         let files = ["cpulist", "cpumap"];
         let paths = files.map(|file| format!("node/node{node}/{file}"));
-        let mask = tree.cpu_set(&paths, None)?.map_or(CpuMask::EMPTY, |(_, mask)| mask);
-        let (known, new): (Vec<CpuId>, Vec<CpuId>) =
-            mask.and(online).iter().partition(|cpu| nodes.of_cpu.contains_key(cpu));
+        let mask = tree
+            .cpu_set(&paths, None)?
+            .map_or(CpuMask::EMPTY, |(_, mask)| mask);
+        let (known, new): (Vec<CpuId>, Vec<CpuId>) = mask
+            .and(online)
+            .iter()
+            .partition(|cpu| nodes.of_cpu.contains_key(cpu));
         known.into_iter().for_each(|cpu| repeated.set(cpu));
         if !new.is_empty() {
             let index = with_cpus.len();
@@ -247,7 +254,13 @@ fn distances(
     let Some(text) = tree.text(&path)? else {
         return Ok(with_cpus
             .iter()
-            .map(|&to| if to == from { LOCAL_DISTANCE } else { REMOTE_DISTANCE })
+            .map(|&to| {
+                if to == from {
+                    LOCAL_DISTANCE
+                } else {
+                    REMOTE_DISTANCE
+                }
+            })
             .collect());
     };
     let words: Vec<&str> = text.split_whitespace().collect();

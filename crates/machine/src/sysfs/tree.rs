@@ -200,6 +200,7 @@ fn names(directory: &Path) -> std::io::Result<Vec<String>> {
         Err(error) if is_missing(&error) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+    let name =
+        |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
     Ok(entries.filter_map(name).collect())
 }

@@ -17,7 +17,11 @@ pub(super) fn expand(description: &Description) -> Result<Objects, MachineError>
         let each = cpus.len() / level.width;
         let within = numbers.iter().zip(cpus.chunks(each));
         for (at, (number, within)) in within.enumerate() {
-            let os_index = if kind == Kind::Pu { cpus[at].index() } else { *number };
+            let os_index = if kind == Kind::Pu {
+                cpus[at].index()
+            } else {
+                *number
+            };
             objects.list.push(Object {
                 kind,
                 cpus: within.iter().copied().collect(),
@@ -55,7 +59,10 @@ fn attach(
     objects: &mut Objects,
 ) -> Result<(), MachineError> {
     let levels = &description.levels;
-    let total = levels.iter().map(|level| level.width * level.attached).sum();
+    let total = levels
+        .iter()
+        .map(|level| level.width * level.attached)
+        .sum();
     let numbers = description.numbers(&description.attached_indexes, total)?;
     let mut numbers = numbers.into_iter();
     for end in 1..=cpus.len() {

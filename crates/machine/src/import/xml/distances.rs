@@ -16,7 +16,9 @@ pub(super) struct Table {
 
 impl Table {
     pub fn new(attributes: &Attributes) -> Table {
-        let kind = attributes.get("kind").and_then(|kind| kind.parse::<u32>().ok());
+        let kind = attributes
+            .get("kind")
+            .and_then(|kind| kind.parse::<u32>().ok());
         let latency = kind.is_some_and(|kind| kind & KIND_LATENCY != 0);
         let nodes = attributes.get("type") == Some("NUMANode");
         let by_number = attributes.get("indexing") == Some("os");
@@ -54,7 +56,9 @@ impl Latencies {
     pub fn new(attributes: &Attributes, depth: usize) -> Latencies {
         let relative = attributes.get("relative_depth");
         let relative = relative.and_then(|depth| depth.parse::<usize>().ok());
-        let base = attributes.get("latency_base").and_then(|base| base.parse().ok());
+        let base = attributes
+            .get("latency_base")
+            .and_then(|base| base.parse().ok());
         Latencies {
             depth: relative.and_then(|relative| (depth - 1).checked_add(relative)),
             base: base.unwrap_or(1.0),
