@@ -8,6 +8,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use wakelab_machine::domains::sd;
 use wakelab_machine::{
     Cpu, CpuId, CpuMask, DomainRules, Machine, NodeId, SchedDomain, SchedTopology,
@@ -146,28 +147,54 @@ fn check_cpu(topology: &SchedTopology, cpu: CpuId, recorded: &Value) {
     }
 }
 
+/// Names, spans, flags, groups and all else that is recorded of each domain of each CPU.
+fn check_topology(name: &str, recorded: &Value) {
+    let topology = SchedTopology::build(&machine(recorded), &DomainRules::v6_12());
+    for (index, cpu) in recorded["cpus"].as_array().unwrap().iter().enumerate() {
+        println!("topology {name}");
+        check_cpu(&topology, CpuId::from_index(index), cpu);
+    }
+    let keys = [
+        ("smt_active", topology.smt_active),
+        ("cluster_active", topology.cluster_active),
+        ("asym_cpucap", topology.asym_cpucap),
+    ];
+    for (key, value) in keys {
+        let recorded = number(recorded, key);
+        assert_eq!(u64::from(value), recorded, "{key} of topology {name}");
+    }
+}
+
 #[test]
 fn domains_are_those_of_the_real_kernel() {
     for (name, text) in TOPOLOGIES {
-        let recorded: Value = serde_json::from_str(text).unwrap();
-        let topology = SchedTopology::build(&machine(&recorded), &DomainRules::v6_12());
-        for (index, cpu) in recorded["cpus"].as_array().unwrap().iter().enumerate() {
-            println!("topology {name}");
-            check_cpu(&topology, CpuId::from_index(index), cpu);
-        }
-        let keys = [
-            ("smt_active", topology.smt_active),
-            ("cluster_active", topology.cluster_active),
-            ("asym_cpucap", topology.asym_cpucap),
-        ];
-        for (key, value) in keys {
-            assert_eq!(
-                u64::from(value),
-                number(&recorded, key),
-                "{key} of topology {name}"
+        check_topology(name, &serde_json::from_str(text).unwrap());
+    }
+}
+
+/// The headers of all recordings of decisions in the directory `WAKELAB_ORACLE_DIR`, if it is set.
+#[test]
+fn domains_are_those_of_every_recording() {
+    let Some(directory) = std::env::var_os("WAKELAB_ORACLE_DIR") else {
+        println!("WAKELAB_ORACLE_DIR is not set: nothing is compared");
+        return;
+    };
+    let mut count = 0;
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_string_lossy().ends_with(".jsonl.gz") {
+            let file = std::fs::File::open(&path).unwrap();
+            let mut line = String::new();
+            let mut text = BufReader::new(flate2::read::GzDecoder::new(file));
+            text.read_line(&mut line).unwrap();
+            check_topology(
+                &path.display().to_string(),
+                &serde_json::from_str(&line).unwrap(),
             );
+            count += 1;
         }
     }
+    assert!(count > 0, "no *.jsonl.gz there");
 }
 
 #[test]
