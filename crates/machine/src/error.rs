@@ -49,7 +49,7 @@ pub enum MachineError {
         /// What would be right.
         expected: String,
     },
-    /// A file of a sysfs tree that could not be read.
+    /// A file that could not be read, or that is nothing that can be.
     #[error("{file}: {message}")]
     Read {
         /// The file.

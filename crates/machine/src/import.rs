@@ -175,17 +175,15 @@ impl Import {
         comments.push("Costs were not measured: those of a preset stand in.".to_owned());
         let mut text = String::new();
         for comment in comments {
-            // A file's name may hold any character; in a comment it must not end the line.
-            let shown = comment.chars().flat_map(|c| {
-                let plain = !c.is_control();
-                let escaped = (!plain).then(|| c.escape_default());
-                plain
-                    .then_some(c)
-                    .into_iter()
-                    .chain(escaped.into_iter().flatten())
-            });
             text.push_str("# ");
-            text.extend(shown);
+            // A file's name may hold any character; in a comment it must not end the line.
+            for character in comment.chars() {
+                if character.is_control() {
+                    text.extend(character.escape_default());
+                } else {
+                    text.push(character);
+                }
+            }
             text.push('\n');
         }
         text + "\n" + &self.machine.describe()

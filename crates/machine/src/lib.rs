@@ -2,7 +2,7 @@
 //! scheduling domains that the kernel builds from them.
 //!
 //! Everything here is read-only once built: a machine is a value, never a look at the host (only
-//! [`sysfs`] looks at one, and gives back a value).
+//! [`sysfs`] looks at one, and gives back a value; [`import`] reads what others tell of theirs).
 
 pub mod costs;
 pub mod description;

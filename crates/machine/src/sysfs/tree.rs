@@ -171,10 +171,7 @@ impl Tree {
 }
 
 fn is_missing(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename
-    )
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// The file's bytes; none if there is no such file.
