@@ -199,18 +199,18 @@ fn bad_input_is_refused_with_the_word_and_exit_code_2() {
 fn imported(folder: &Path, word: &str) -> (String, Value) {
     let text = stdout(&["machine", "import", word]);
     let path = folder.join("imported.toml");
-    fs::write(&path, &text).unwrap();
+    fs::write(&path, &text).expect("the folder is there");
     let show = [
         "machine",
         "show",
-        path.to_str().unwrap(),
+        path.to_str().expect("temporary paths are UTF-8"),
         "--format",
         "json",
     ];
-    let shown: Value = serde_json::from_str(&stdout(&show)).unwrap();
+    let shown: Value = serde_json::from_str(&stdout(&show)).expect("the program writes JSON");
     // What can be imported can be used as it is, and is the same machine.
     let direct = ["machine", "show", word, "--format", "json"];
-    let direct: Value = serde_json::from_str(&stdout(&direct)).unwrap();
+    let direct: Value = serde_json::from_str(&stdout(&direct)).expect("the program writes JSON");
     assert_eq!(direct, shown);
     (text, shown)
 }
