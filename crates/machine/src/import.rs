@@ -12,7 +12,7 @@
 //! | capacity | `LinuxCapacity` of a CPU kind | 1024 |
 //! | architecture | `Architecture` | x86 |
 //!
-//! hwloc tells neither isolated CPUs nor idle states. What [`sysfs`](crate::sysfs) tells of trees, of
+//! hwloc tells neither isolated CPUs nor idle states. What [`sysfs`] tells of trees, of
 //! numbers and of costs holds here too.
 //!
 //! Input may come from anyone: an archive is read in memory and writes nothing, names with `..` are

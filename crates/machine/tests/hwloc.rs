@@ -404,7 +404,7 @@ fn hwlocs_inputs_are_read_as_hwloc_reads_them() {
         }
     }
     println!(
-        "{} inputs: {equal} equal, {} differ, {} refused",
+        "{} inputs: {equal} equal, {} differences, {} refused",
         inputs.len(),
         differs.len(),
         refused.len()
