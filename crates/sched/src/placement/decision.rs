@@ -159,6 +159,20 @@ pub enum AffinePath {
     NotLessLoad = 7,
 }
 
+impl AffinePath {
+    /// All of them, by number.
+    pub const ALL: [AffinePath; 8] = [
+        AffinePath::Undecided,
+        AffinePath::BothIdle,
+        AffinePath::ThisIdle,
+        AffinePath::Sync,
+        AffinePath::PrevIdle,
+        AffinePath::SyncLoad,
+        AffinePath::LessLoad,
+        AffinePath::NotLessLoad,
+    ];
+}
+
 /// What `wake_affine` came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WakeAffine {
@@ -200,6 +214,23 @@ pub enum SisPath {
     Capacity = 11,
 }
 
+impl SisPath {
+    /// All of them, by number from 1.
+    pub const ALL: [SisPath; 11] = [
+        SisPath::Target,
+        SisPath::Prev,
+        SisPath::PerCpuKthread,
+        SisPath::Recent,
+        SisPath::Smt,
+        SisPath::IdleCpu,
+        SisPath::PrevCluster,
+        SisPath::RecentCluster,
+        SisPath::Nothing,
+        SisPath::NoLlc,
+        SisPath::Capacity,
+    ];
+}
+
 /// What an idle search (`select_idle_sibling`) took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchStats {
@@ -224,6 +255,8 @@ pub struct Decision {
     pub cpu: CpuId,
     /// Why.
     pub reason: Reason,
+    /// What `wake_wide` said, if it was asked.
+    pub wake_wide: Option<bool>,
     /// What `wake_affine` came to, if it was asked.
     pub wake_affine: Option<WakeAffine>,
     /// Where `select_idle_sibling` ended, if it was asked.
@@ -238,6 +271,7 @@ impl Decision {
         Decision {
             cpu,
             reason,
+            wake_wide: None,
             wake_affine: None,
             sis: None,
             searched: SearchStats::default(),
@@ -248,6 +282,16 @@ impl Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_stand_at_their_numbers() {
+        for (index, path) in AffinePath::ALL.into_iter().enumerate() {
+            assert_eq!(path as usize, index);
+        }
+        for (index, path) in SisPath::ALL.into_iter().enumerate() {
+            assert_eq!(path as usize, index + 1);
+        }
+    }
 
     #[test]
     fn the_list_of_reasons_is_whole_and_their_names_differ() {

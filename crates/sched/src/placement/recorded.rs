@@ -42,8 +42,8 @@ pub struct RecordedCall {
     pub curr_is_exiting: bool,
     /// `task_h_load(current)`.
     pub curr_h_load: u64,
-    /// The waker's `wakee_flips` after `record_wakee`.
-    pub curr_wakee_flips: u32,
+    /// The waker's `wakee_flips` before and after `record_wakee`.
+    pub curr_wakee_flips: [u32; 2],
     /// The task's `wakee_flips`.
     pub wakee_flips: u32,
     /// Where the task may run.
@@ -110,6 +110,7 @@ pub struct Cookies {
 pub struct Recorded<'a> {
     machine: &'a RecordedMachine,
     call: &'a RecordedCall,
+    curr_wakee_flips: u32,
     /// `recent_used_cpu` as the decision leaves it.
     pub recent_used_cpu: CpuId,
 }
@@ -120,6 +121,7 @@ impl<'a> Recorded<'a> {
         Recorded {
             machine,
             call,
+            curr_wakee_flips: call.curr_wakee_flips[0],
             recent_used_cpu: call.recent_used_cpu,
         }
     }
@@ -177,15 +179,17 @@ impl View for Recorded<'_> {
     }
 
     fn curr_wakee_flips(&self) -> u32 {
-        self.call.curr_wakee_flips
+        self.curr_wakee_flips
     }
 
     fn wakee_flips(&self) -> u32 {
         self.call.wakee_flips
     }
 
-    /// The recorded flips have it already.
-    fn record_wakee(&mut self) {}
+    /// What it came to is recorded; the last wakee and the decay that it goes by are not.
+    fn record_wakee(&mut self) {
+        self.curr_wakee_flips = self.call.curr_wakee_flips[1];
+    }
 
     fn allowed(&self, cpu: CpuId) -> bool {
         self.call.allowed.contains(cpu)

@@ -15,15 +15,17 @@ use wakelab_machine::domains::sd;
 pub fn select_task_rq_fair<V: View>(v: &mut V, prev: CpuId, wake_flags: u32) -> Decision {
     let this = v.this_cpu();
     let sync = wake_flags & wf::SYNC != 0 && !v.curr_is_exiting();
+    let mut wide = None;
     let mut want_affine = false;
     if wake_flags & wf::TTWU != 0 {
         v.record_wakee();
         if wake_flags & wf::CURRENT_CPU != 0 && v.allowed(this) {
             return Decision::plain(this, Reason::CurrentCpu);
         }
-        want_affine = !wake_wide(v) && v.allowed(this);
+        wide = Some(wake_wide(v));
+        want_affine = wide == Some(false) && v.allowed(this);
     }
-    match walk(v, prev, wake_flags & wf::SD_FLAGS, want_affine) {
+    let mut decision = match walk(v, prev, wake_flags & wf::SD_FLAGS, want_affine) {
         Walk::Balance(level) => {
             let cpu = find_idlest_cpu(v, level, prev, wake_flags & wf::SD_FLAGS);
             Decision::plain(cpu, Reason::SlowPath)
@@ -31,7 +33,9 @@ pub fn select_task_rq_fair<V: View>(v: &mut V, prev: CpuId, wake_flags: u32) -> 
         Walk::Affine(pct) => fast_path(v, prev, Some(pct), sync),
         Walk::End if wake_flags & wf::TTWU != 0 => fast_path(v, prev, None, sync),
         Walk::End => Decision::plain(prev, Reason::NoDomain),
-    }
+    };
+    decision.wake_wide = wide;
+    decision
 }
 
 /// Where the walk up the domains ends.
@@ -78,6 +82,7 @@ fn fast_path<V: View>(v: &mut V, prev: CpuId, affine: Option<u32>, sync: bool) -
     Decision {
         cpu: sibling.cpu,
         reason,
+        wake_wide: None,
         wake_affine,
         sis: Some(sibling.path),
         searched: sibling.searched,

@@ -25,7 +25,7 @@ fn wake_wide_spreads_only_with_both_conditions() {
         ((64, 8), true),
     ] {
         let mut situation = TWO_LLCS.situation(V6_5, 4).call(|call| {
-            (call.curr_wakee_flips, call.wakee_flips) = flips;
+            (call.curr_wakee_flips[1], call.wakee_flips) = flips;
             call.load[0] = 0;
         });
         let decision = situation.decide();

@@ -1,0 +1,51 @@
+//! `det`: whether a task is taken off the busiest queue, and what is left of the imbalance.
+
+use super::{Kind, cpu_idle, migration_type};
+use crate::error::Problem;
+use crate::header::Header;
+use crate::outcome::{Comparison, Outcome};
+use crate::wire::{Flag, from_line};
+use serde::Deserialize;
+use wakelab_sched::balance::migrate::take_from_imbalance;
+use wakelab_sched::balance::{LbEnv, MigrationType};
+
+pub(super) const KIND: Kind = Kind {
+    name: "det",
+    function: "detach_tasks (one task)",
+    check,
+};
+
+#[derive(Deserialize)]
+struct Record {
+    s: usize,
+    idle: usize,
+    mt: usize,
+    imb0: i64,
+    imb1: i64,
+    nbf: u32,
+    ld: u64,
+    ut: u64,
+    can: Flag,
+    mv: Flag,
+}
+
+fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
+    let r: Record = from_line(line)?;
+    let mut env = LbEnv {
+        idle: cpu_idle(r.idle)?,
+        migration_type: migration_type(r.mt)?,
+        imbalance: r.imb0,
+        nr_balance_failed: r.nbf,
+        ..LbEnv::default()
+    };
+    let size = match env.migration_type {
+        MigrationType::Load => r.ld,
+        _ => r.ut,
+    };
+    let lb_min = header.feature(r.s, "LB_MIN")?;
+    let moves = r.can.0 && take_from_imbalance(&mut env, size, lb_min);
+    Ok(Comparison::new()
+        .same("moved", r.mv.0, moves)
+        .same("imbalance", r.imb1, env.imbalance)
+        .outcome())
+}
