@@ -17,6 +17,7 @@
 mod capacity;
 mod decision;
 mod live;
+mod mutation;
 mod ranks;
 mod recorded;
 mod search;
@@ -30,6 +31,7 @@ mod wake_affine;
 
 pub use decision::{AffinePath, Decision, Reason, SearchStats, SisPath, WakeAffine};
 pub use live::Live;
+pub use mutation::Mutation;
 pub use ranks::{LlcRanks, Ranks};
 pub use recorded::{Cookies, Recorded, RecordedCall, RecordedMachine};
 pub use select::select_task_rq_fair;

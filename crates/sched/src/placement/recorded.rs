@@ -1,6 +1,7 @@
 //! A placement decision recorded on a real kernel: the view on a snapshot of all its inputs.
 
 use super::Ranks;
+use super::mutation::Mutation;
 use super::view::View;
 use crate::features::{Feat, Features};
 use crate::rules::Rules;
@@ -113,6 +114,8 @@ pub struct Recorded<'a> {
     curr_wakee_flips: u32,
     /// `recent_used_cpu` as the decision leaves it.
     pub recent_used_cpu: CpuId,
+    /// The rule that is broken on purpose.
+    pub mutation: Option<Mutation>,
 }
 
 impl<'a> Recorded<'a> {
@@ -123,6 +126,7 @@ impl<'a> Recorded<'a> {
             call,
             curr_wakee_flips: call.curr_wakee_flips[0],
             recent_used_cpu: call.recent_used_cpu,
+            mutation: None,
         }
     }
 
@@ -338,4 +342,8 @@ impl View for Recorded<'_> {
     fn note_scanned(&mut self, _cpus: u32) {}
 
     fn note_stats_read(&mut self, _cpus: u32) {}
+
+    fn mutation(&self) -> Option<Mutation> {
+        self.mutation
+    }
 }

@@ -4,6 +4,7 @@
 //! same CPUs are bits of a few words, so the loop's result and the number of its steps come from
 //! masks and bit counts. The kernel's loop itself stands in the tests, which compare the two.
 
+use super::mutation::{Mutation, broken};
 use super::ranks::LlcRanks;
 use super::view::{View, cpu_cookie_match};
 use wakelab_machine::mask::MAX_CPUS;
@@ -90,6 +91,9 @@ fn searched<V: View>(v: &V, llc: &LlcRanks, space: &Space, index: usize) -> u64 
 /// CPUs that a search may take: idle, or with SCHED_IDLE tasks only.
 #[inline(always)]
 fn idle_enough<V: View>(v: &V, llc: LlcId, index: usize) -> u64 {
+    if broken(v, Mutation::ScanSchedIdleIgnored) {
+        return v.idle_word(llc, index);
+    }
     v.idle_word(llc, index) | v.sched_idle_word(llc, index)
 }
 
@@ -112,7 +116,7 @@ pub(super) fn scan_cpus<V: View>(v: &V, space: Space, limit: u32) -> CpuScan {
                 };
             }
             let cpu = llc.cpus[index * 64 + bit.trailing_zeros() as usize];
-            if cpu_cookie_match(v, cpu) {
+            if cpu_cookie_match(v, cpu) || broken(v, Mutation::ScanCookieIgnored) {
                 return CpuScan {
                     found: Some(cpu),
                     visited: before + 1,

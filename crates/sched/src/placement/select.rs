@@ -1,6 +1,7 @@
 //! The walk up the domains that leads to the fast or the slow path.
 
 use super::decision::{AffinePath, Decision, Reason};
+use super::mutation::{Mutation, broken};
 use super::sibling::select_idle_sibling;
 use super::slow::find_idlest_cpu;
 use super::view::View;
@@ -14,16 +15,20 @@ use wakelab_machine::domains::sd;
 /// task may not run any more; `select_task_rq` puts that right.
 pub fn select_task_rq_fair<V: View>(v: &mut V, prev: CpuId, wake_flags: u32) -> Decision {
     let this = v.this_cpu();
-    let sync = wake_flags & wf::SYNC != 0 && !v.curr_is_exiting();
+    let sync =
+        wake_flags & wf::SYNC != 0 && (!v.curr_is_exiting() || broken(v, Mutation::SyncOfExiting));
     let mut wide = None;
     let mut want_affine = false;
     if wake_flags & wf::TTWU != 0 {
-        v.record_wakee();
+        if !broken(v, Mutation::RecordWakeeLate) {
+            v.record_wakee();
+        }
         if wake_flags & wf::CURRENT_CPU != 0 && v.allowed(this) {
             return Decision::plain(this, Reason::CurrentCpu);
         }
         wide = Some(wake_wide(v));
-        want_affine = wide == Some(false) && v.allowed(this);
+        let allowed = v.allowed(this) || broken(v, Mutation::AffineNotAllowed);
+        want_affine = wide == Some(false) && allowed;
     }
     let mut decision = match walk(v, prev, wake_flags & wf::SD_FLAGS, want_affine) {
         Walk::Balance(level) => {
@@ -54,12 +59,16 @@ enum Walk {
 fn walk<V: View>(v: &V, prev: CpuId, sd_flag: u32, want_affine: bool) -> Walk {
     let mut balance = None;
     for (level, domain) in v.topo().domains[v.this_cpu().index()].iter().enumerate() {
-        if want_affine && domain.flags & sd::WAKE_AFFINE != 0 && domain.span.contains(prev) {
+        let has_prev = domain.span.contains(prev) || broken(v, Mutation::WalkWithoutPrev);
+        let balances = domain.flags & sd_flag != 0;
+        let balance_first = broken(v, Mutation::WalkBalanceFirst) && balances;
+        if want_affine && domain.flags & sd::WAKE_AFFINE != 0 && has_prev && !balance_first {
             return Walk::Affine(domain.imbalance_pct);
         }
-        if domain.flags & sd_flag != 0 {
-            balance = Some(level);
-        } else if !want_affine {
+        if balances {
+            let kept = balance.filter(|_| broken(v, Mutation::WalkLowest));
+            balance = kept.or(Some(level));
+        } else if !want_affine && !broken(v, Mutation::WalkGoesOn) {
             break;
         }
     }
@@ -70,7 +79,7 @@ fn walk<V: View>(v: &V, prev: CpuId, sd_flag: u32, want_affine: bool) -> Walk {
 fn fast_path<V: View>(v: &mut V, prev: CpuId, affine: Option<u32>, sync: bool) -> Decision {
     let this = v.this_cpu();
     let wake_affine = affine
-        .filter(|_| this != prev)
+        .filter(|_| this != prev || broken(v, Mutation::AffineOfOneCpu))
         .map(|pct| wake_affine(v, pct, prev, sync));
     let target = wake_affine.map_or(prev, |wa| wa.target);
     let sibling = select_idle_sibling(v, prev, target);

@@ -2,6 +2,7 @@
 
 use super::capacity::{asym_fits_cpu, select_idle_capacity};
 use super::decision::{Reason, SearchStats, SisPath};
+use super::mutation::{Mutation as M, broken, shifted};
 use super::search::{CpuScan, Part, Space, scan_cores, scan_cpus};
 use super::view::{
     View, core_cookie_match, cpu_cookie_match, cpus_share_cache, cpus_share_resources,
@@ -79,14 +80,24 @@ pub(super) fn select_idle_sibling<V: View>(v: &mut V, prev: CpuId, target: CpuId
         0
     };
     let mut spare = Spare::default();
-    let bias = v.feat(Feat::SELECT_BIAS_PREV);
+    let bias = v.feat(Feat::SELECT_BIAS_PREV) || broken(v, M::PrevFirst);
+    if broken(v, M::RecentEarly) {
+        v.set_recent_used_cpu(prev);
+    }
     if bias && let Some(found) = bias_prev(v, prev, target, util) {
         return found;
     }
-    if let Some(found) = check_target(v, prev, target, util) {
+    if !broken(v, M::TargetSkipped)
+        && let Some(found) = check_target(v, prev, target, util)
+    {
         return found;
     }
     if !bias && let Some(found) = check_prev(v, prev, target, util, &mut spare) {
+        return found;
+    }
+    if broken(v, M::KthreadLast)
+        && let Some(found) = check_recent(v, prev, target, util, &mut spare)
+    {
         return found;
     }
     if per_cpu_kthread_stacks(v, prev, util) {
@@ -101,7 +112,8 @@ pub(super) fn select_idle_sibling<V: View>(v: &mut V, prev: CpuId, target: CpuId
 /// Whether one CPU can be taken without a search. `almost`: whether an almost idle one counts.
 fn good<V: View>(v: &mut V, cpu: CpuId, almost: bool, util: u64) -> Option<Good> {
     v.look_at(cpu);
-    let good = if v.idle_cpu(cpu) || v.sched_idle_cpu(cpu) {
+    let sched_idle = v.sched_idle_cpu(cpu) && !broken(v, M::SchedIdleIgnored);
+    let good = if v.idle_cpu(cpu) || sched_idle {
         Good::Idle
     } else if almost && almost_idle_cpu(v, cpu) {
         Good::AlmostIdle
@@ -110,7 +122,8 @@ fn good<V: View>(v: &mut V, cpu: CpuId, almost: bool, util: u64) -> Option<Good>
     } else {
         return None;
     };
-    let cookie = !v.feat(Feat::SIS_COOKIE) || core_cookie_match(v, cpu);
+    let cookie =
+        !v.feat(Feat::SIS_COOKIE) || core_cookie_match(v, cpu) || broken(v, M::CookieIgnored);
     (cookie && asym_fits_cpu(v, util, cpu)).then_some(good)
 }
 
@@ -141,7 +154,8 @@ fn bias_prev<V: View>(v: &mut V, prev: CpuId, target: CpuId, util: u64) -> Optio
 
 /// The target itself. WAKEUP_BIAS_PREV_IDLE takes it almost idle only where it is the previous CPU.
 fn check_target<V: View>(v: &mut V, prev: CpuId, target: CpuId, util: u64) -> Option<Sibling> {
-    let reason = match good(v, target, prev == target, util)? {
+    let almost = prev == target || broken(v, M::TargetAlmostIdle);
+    let reason = match good(v, target, almost, util)? {
         Good::Idle => Reason::TargetIdle,
         Good::AlmostIdle => Reason::TargetAlmostIdle,
         Good::Fits => Reason::TargetFits,
@@ -158,10 +172,11 @@ fn check_prev<V: View>(
     util: u64,
     spare: &mut Spare,
 ) -> Option<Sibling> {
-    if prev == target || !cpus_share_cache(v, prev, target) {
+    let near = cpus_share_cache(v, prev, target) || broken(v, M::PrevAnyCache);
+    if prev == target || !near || broken(v, M::PrevSkipped) {
         return None;
     }
-    let good = good(v, prev, true, util)?;
+    let good = good(v, prev, !broken(v, M::PrevAlmostSkipped), util)?;
     if in_other_cluster(v, prev, target) {
         spare.prev = Some(prev);
         return None;
@@ -170,17 +185,22 @@ fn check_prev<V: View>(
 }
 
 fn in_other_cluster<V: View>(v: &V, cpu: CpuId, target: CpuId) -> bool {
-    v.rules().cluster_scan && v.topo().cluster_active && !cpus_share_resources(v, cpu, target)
+    v.rules().cluster_scan
+        && v.topo().cluster_active
+        && !cpus_share_resources(v, cpu, target)
+        && !broken(v, M::OtherClusterTaken)
 }
 
 /// A kernel thread of one CPU that wakes a task there has most likely done that task's work and is
 /// about to sleep: the task may queue up behind it.
 fn per_cpu_kthread_stacks<V: View>(v: &V, prev: CpuId, util: u64) -> bool {
+    let most = shifted(v, 1, M::KthreadNrUp, M::KthreadNrDown);
     v.curr_is_per_cpu_kthread()
-        && v.in_task()
-        && prev == v.this_cpu()
-        && v.nr_running(prev) <= 1
+        && (v.in_task() || broken(v, M::KthreadInInterrupt))
+        && (prev == v.this_cpu() || broken(v, M::KthreadElsewhere))
+        && u64::from(v.nr_running(prev)) <= most
         && asym_fits_cpu(v, util, prev)
+        && !broken(v, M::KthreadSkipped)
 }
 
 /// The CPU before the previous one. It is overwritten with the previous CPU here, whether it is
@@ -193,17 +213,23 @@ fn check_recent<V: View>(
     spare: &mut Spare,
 ) -> Option<Sibling> {
     let recent = v.recent_used_cpu();
-    v.set_recent_used_cpu(prev);
-    if recent == prev || recent == target || !cpus_share_cache(v, recent, target) {
+    if !broken(v, M::RecentKept) {
+        v.set_recent_used_cpu(prev);
+    }
+    let near = cpus_share_cache(v, recent, target) || broken(v, M::RecentAnyCache);
+    if recent == prev || recent == target || !near || broken(v, M::RecentSkipped) {
         return None;
     }
-    let good = good(v, recent, false, util)?;
-    if !v.allowed(recent) {
+    let good = good(v, recent, broken(v, M::RecentAlmostIdle), util)?;
+    if !v.allowed(recent) && !broken(v, M::RecentNotAllowed) {
         return None;
     }
     if in_other_cluster(v, recent, target) {
         spare.recent = Some(recent);
         return None;
+    }
+    if broken(v, M::RecentIfTaken) {
+        v.set_recent_used_cpu(recent);
     }
     let reason = if good == Good::Fits {
         Reason::RecentFits
@@ -242,9 +268,11 @@ fn search_domain<V: View>(
     v.look_at_llc(llc);
     let mut has_idle_core = false;
     if v.topo().smt_active {
-        has_idle_core = v.feat(Feat::SIS_CORE) && v.has_idle_cores(llc);
-        if !has_idle_core
-            && cpus_share_cache(v, prev, target)
+        let sis_core = v.feat(Feat::SIS_CORE) || broken(v, M::SisCoreIgnored);
+        has_idle_core = sis_core && v.has_idle_cores(llc) && !broken(v, M::HasIdleCoreIgnored);
+        if (!has_idle_core || broken(v, M::SmtDespiteCore))
+            && (cpus_share_cache(v, prev, target) || broken(v, M::SmtAnyCache))
+            && !broken(v, M::SmtSkipped)
             && let Some(cpu) = select_idle_smt(v, prev, llc)
         {
             return Sibling::slow(cpu, Reason::SmtSibling, SisPath::Smt, true);
@@ -277,9 +305,14 @@ fn fall_back<V: View>(
     spare: Spare,
     failure: Reason,
 ) -> (CpuId, Reason, SisPath) {
-    if let Some(cpu) = spare.prev {
+    let recent_first = spare.recent.is_some() && broken(v, M::SpareRecentFirst);
+    let spare_prev = spare
+        .prev
+        .filter(|_| !recent_first && !broken(v, M::SparePrevDropped));
+    let spare_recent = spare.recent.filter(|_| !broken(v, M::SpareRecentDropped));
+    if let Some(cpu) = spare_prev {
         (cpu, Reason::ClusterPrev, SisPath::PrevCluster)
-    } else if let Some(cpu) = spare.recent {
+    } else if let Some(cpu) = spare_recent {
         (cpu, Reason::ClusterRecent, SisPath::RecentCluster)
     } else if v.feat(Feat::SELECT_BIAS_PREV) && cpus_share_cache(v, prev, target) {
         (prev, Reason::BiasPrev, SisPath::Nothing)
@@ -293,10 +326,12 @@ fn fall_back<V: View>(
 fn select_idle_smt<V: View>(v: &V, cpu: CpuId, llc: LlcId) -> Option<CpuId> {
     v.topo().cpus[cpu.index()].smt.iter().find(|&sibling| {
         sibling != cpu
-            && v.allowed(sibling)
-            && v.topo().cpus[sibling.index()].llc == llc
+            && (v.allowed(sibling) || broken(v, M::SmtNotAllowed))
+            && (v.topo().cpus[sibling.index()].llc == llc || broken(v, M::SmtAnyCache))
             && (v.idle_cpu(sibling) || v.sched_idle_cpu(sibling))
-            && (!v.feat(Feat::SIS_COOKIE) || cpu_cookie_match(v, sibling))
+            && (!v.feat(Feat::SIS_COOKIE)
+                || cpu_cookie_match(v, sibling)
+                || broken(v, M::SmtCookieIgnored))
     })
 }
 
@@ -313,15 +348,16 @@ fn select_idle_cpu<V: View>(
     let prop = v.feat(Feat::SIS_PROP) && !has_idle_core;
     let mut limit = if prop { sis_prop_limit(v)? } else { u32::MAX };
     if v.feat(Feat::SIS_UTIL) {
-        limit = v.nr_idle_scan(llc).max(0) as u32;
-        if limit == 0 {
+        let scan = v.nr_idle_scan(llc).max(0) as u64;
+        limit = shifted(v, scan, M::LimitUp, M::LimitDown) as u32;
+        if limit == 0 && !(has_idle_core && broken(v, M::LimitZeroIgnored)) {
             return Err(Reason::ScanLimit);
         }
     }
     let rank = v.ranks().rank(target);
     let space = Space {
         llc,
-        start: rank + 1,
+        start: rank + usize::from(!broken(v, M::ScanFromTarget)),
         part: Part::Whole,
     };
     let clustered = v.rules().cluster_scan && !v.ranks().llc(llc).cluster.is_empty();
@@ -347,22 +383,20 @@ fn select_idle_cpu<V: View>(
 
 /// The target's cluster first, then the rest of the LLC with what is left of the limit (6.7 on).
 fn scan_cluster_first<V: View>(v: &V, space: Space, rank: usize, limit: u32) -> (CpuScan, Reason) {
-    let cluster = scan_cpus(
-        v,
-        Space {
-            part: Part::Cluster(rank),
-            ..space
-        },
-        limit,
-    );
+    let parts = match broken(v, M::ClusterLast) {
+        true => [Part::Rest(rank), Part::Cluster(rank)],
+        false => [Part::Cluster(rank), Part::Rest(rank)],
+    };
+    let [first, second] = parts.map(|part| Space { part, ..space });
+    let cluster = scan_cpus(v, first, limit);
     if cluster.found.is_some() || cluster.limited {
         return (cluster, Reason::ClusterScan);
     }
-    let rest = Space {
-        part: Part::Rest(rank),
-        ..space
+    let left = match broken(v, M::ClusterLimitAnew) {
+        true => limit,
+        false => limit.saturating_sub(cluster.visited),
     };
-    let mut scan = scan_cpus(v, rest, limit.saturating_sub(cluster.visited));
+    let mut scan = scan_cpus(v, second, left);
     scan.visited += cluster.visited;
     (scan, Reason::LlcScan)
 }
@@ -388,9 +422,12 @@ fn search_cores<V: View>(
         }
         fallback = fallback.or(scan.fallback);
     }
-    v.clear_idle_cores(space.llc);
-    searched.cleared_idle_cores = true;
+    if !broken(v, M::IdleCoresKept) {
+        v.clear_idle_cores(space.llc);
+        searched.cleared_idle_cores = true;
+    }
     fallback
+        .filter(|_| !broken(v, M::CoreFallbackDropped))
         .map(|cpu| (cpu, Reason::IdleCoreFallback))
         .ok_or(Reason::NoIdleCpu)
 }

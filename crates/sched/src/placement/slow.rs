@@ -1,6 +1,7 @@
 //! The slow path: the idlest CPU of the idlest group, from a wide domain down. Fork and exec take
 //! it, and wake-ups in domains that balance on wake-up.
 
+use super::mutation::{Mutation as M, broken, shifted};
 use super::view::{View, core_cookie_match, fits_capacity};
 use std::cmp::Ordering;
 use wakelab_machine::domains::sd;
@@ -68,6 +69,9 @@ pub(super) fn find_idlest_cpu<V: View>(
         let domain = &v.topo().domains[cpu.index()][level];
         let weight = domain.span_weight;
         next = level.checked_sub(1);
+        if broken(v, M::SlowOneLevel) && new_cpu != v.this_cpu() {
+            break;
+        }
         if domain.flags & sd_flag == 0 {
             continue;
         }
@@ -77,7 +81,8 @@ pub(super) fn find_idlest_cpu<V: View>(
         new_cpu = find_idlest_group_cpu(v, group, cpu);
         if new_cpu != cpu {
             cpu = new_cpu;
-            next = lower_domain(v, cpu, weight, sd_flag);
+            let wide = weight + u32::from(broken(v, M::SlowLowerSame));
+            next = lower_domain(v, cpu, wide, sd_flag);
         }
     }
     new_cpu
@@ -101,7 +106,7 @@ fn find_idlest_group<V: View>(v: &mut V, cpu: CpuId, level: usize) -> Option<Gro
     let ngroups = domain.groups.len();
     let domain = Domain {
         flags: domain.flags,
-        pct: u64::from(domain.imbalance_pct),
+        pct: shifted(v, domain.imbalance_pct.into(), M::SlowPctUp, M::SlowPctDown),
         imb_numa_nr: domain.imb_numa_nr,
     };
     let mut local: Option<(GroupStats, CpuMask)> = None;
@@ -117,7 +122,7 @@ fn find_idlest_group<V: View>(v: &mut V, cpu: CpuId, level: usize) -> Option<Gro
             local = Some((stats, span));
         } else if idlest
             .as_ref()
-            .is_none_or(|(best, _)| is_idler(&stats, best))
+            .is_none_or(|(best, _)| is_idler(v, &stats, best))
         {
             idlest = Some((stats, group));
         }
@@ -136,6 +141,7 @@ fn find_idlest_group<V: View>(v: &mut V, cpu: CpuId, level: usize) -> Option<Gro
 /// `sched_group_cookie_match`: some allowed CPU of the group matches the task's cookie.
 fn group_cookie_match<V: View>(v: &V, span: &CpuMask) -> bool {
     !v.core_sched()
+        || broken(v, M::SlowCookieIgnored)
         || span
             .iter()
             .any(|cpu| v.allowed(cpu) && core_cookie_match(v, cpu))
@@ -166,15 +172,15 @@ fn group_stats<V: View>(v: &mut V, domain: &Domain, group: GroupId, span: &CpuMa
         stats.load += v.cpu_load_without(cpu);
         stats.util += v.cpu_util_without(cpu);
         stats.runnable += v.cpu_runnable_without(cpu);
-        let running = v
-            .nr_running(cpu)
-            .wrapping_sub(u32::from(v.task_running_on(cpu)));
+        let own = v.task_running_on(cpu) && !broken(v, M::SlowTaskCounts);
+        let running = v.nr_running(cpu).wrapping_sub(u32::from(own));
         stats.nr_running = stats.nr_running.wrapping_add(running);
         stats.idle_cpus += u32::from(running == 0 && v.idle_cpu_without(cpu));
         stats.misfit &= !fits_capacity(v.task_util_est(), v.capacity_of(cpu));
     }
     v.note_stats_read(read);
-    stats.kind = group_classify(domain.pct, record.imbalance, &stats);
+    let imbalanced = record.imbalance && !broken(v, M::ImbalancedIgnored);
+    stats.kind = group_classify(v, domain.pct, imbalanced, &stats);
     if matches!(stats.kind, GroupType::FullyBusy | GroupType::Overloaded) {
         stats.avg_load = stats.load * 1024 / stats.capacity.max(1);
     }
@@ -182,33 +188,34 @@ fn group_stats<V: View>(v: &mut V, domain: &Domain, group: GroupId, span: &CpuMa
 }
 
 /// `group_classify`.
-fn group_classify(pct: u64, imbalanced: bool, stats: &GroupStats) -> GroupType {
-    if group_is_overloaded(pct, stats) {
+fn group_classify<V: View>(v: &V, pct: u64, imbalanced: bool, stats: &GroupStats) -> GroupType {
+    if group_is_overloaded(v, pct, stats) {
         GroupType::Overloaded
     } else if imbalanced {
         GroupType::Imbalanced
     } else if stats.misfit {
         GroupType::MisfitTask
-    } else if !group_has_capacity(pct, stats) {
+    } else if !group_has_capacity(v, pct, stats) {
         GroupType::FullyBusy
     } else {
         GroupType::HasSpare
     }
 }
 
-fn group_is_overloaded(pct: u64, stats: &GroupStats) -> bool {
-    stats.nr_running > stats.weight
+fn group_is_overloaded<V: View>(v: &V, pct: u64, stats: &GroupStats) -> bool {
+    let least = shifted(v, stats.weight.into(), M::OverloadedUp, M::OverloadedDown);
+    u64::from(stats.nr_running) > least
         && (stats.capacity * 100 < stats.util * pct || stats.capacity * pct < stats.runnable * 100)
 }
 
-fn group_has_capacity(pct: u64, stats: &GroupStats) -> bool {
-    stats.nr_running < stats.weight
+fn group_has_capacity<V: View>(v: &V, pct: u64, stats: &GroupStats) -> bool {
+    stats.nr_running < stats.weight + u32::from(broken(v, M::RoomUp))
         || (stats.capacity * pct >= stats.runnable * 100 && stats.capacity * 100 > stats.util * pct)
 }
 
 /// Whether a group is idler than the idlest so far (kernel `sched/fair.c`, `update_pick_idlest()`).
 /// The first group always is.
-fn is_idler(stats: &GroupStats, best: &GroupStats) -> bool {
+fn is_idler<V: View>(v: &V, stats: &GroupStats, best: &GroupStats) -> bool {
     if stats.kind != best.kind {
         return stats.kind < best.kind;
     }
@@ -219,6 +226,7 @@ fn is_idler(stats: &GroupStats, best: &GroupStats) -> bool {
         GroupType::HasSpare => match stats.idle_cpus.cmp(&best.idle_cpus) {
             Ordering::Less => false,
             Ordering::Greater => true,
+            Ordering::Equal if broken(v, M::LastOfEqual) => stats.util <= best.util,
             Ordering::Equal => stats.util < best.util,
         },
     }
@@ -247,7 +255,7 @@ fn leaves_local<V: View>(
             if numa && numa_imbalance_allowed(v, domain, local, span, idlest) {
                 return false;
             }
-            local.idle_cpus < idlest.idle_cpus
+            local.idle_cpus < idlest.idle_cpus + u32::from(broken(v, M::LocalTie))
         }
     }
 }
@@ -261,11 +269,13 @@ fn numa_imbalance_allowed<V: View>(
     span: &CpuMask,
     idlest: &GroupStats,
 ) -> bool {
-    let usable = span.iter().filter(|&cpu| v.allowed(cpu)).count() as u32;
+    let usable = |&cpu: &CpuId| v.allowed(cpu) || broken(v, M::NumaUnusable);
+    let usable = span.iter().filter(usable).count() as u32;
     let imb_numa_nr = domain.imb_numa_nr.min(usable);
     let imbalance = u64::from(local.idle_cpus.abs_diff(idlest.idle_cpus));
     let few = local.nr_running < imb_numa_nr;
-    imbalance == 0 || (few && imbalance <= NUMA_IMBALANCE_MIN)
+    let most = shifted(v, NUMA_IMBALANCE_MIN, M::NumaMinUp, M::NumaMinDown);
+    imbalance == 0 || (few && imbalance <= most)
 }
 
 /// The idlest CPU of a group: of idle ones that in the shallowest idle state, then the one idle for
@@ -281,26 +291,38 @@ fn find_idlest_group_cpu<V: View>(v: &mut V, group: GroupId, this: CpuId) -> Cpu
     let mut shallowest = None;
     let mut least = (u64::MAX, this);
     for cpu in span.iter() {
-        if !v.allowed(cpu) || !core_cookie_match(v, cpu) {
+        let cookie = core_cookie_match(v, cpu) || broken(v, M::SlowCookieIgnored);
+        if !v.allowed(cpu) || !cookie {
             continue;
         }
         if v.sched_idle_cpu(cpu) {
             return cpu;
         }
         if v.idle_cpu(cpu) {
-            let exit = v.exit_latency(cpu);
+            let exit = v
+                .exit_latency(cpu)
+                .filter(|_| !broken(v, M::LatencyIgnored));
             let shallower = exit.is_some_and(|exit| exit < latency);
-            let later = exit.is_none_or(|exit| exit == latency) && v.idle_stamp(cpu) > stamp;
+            let idle_since = match broken(v, M::IdleLongest) {
+                true => u64::MAX - v.idle_stamp(cpu),
+                false => v.idle_stamp(cpu),
+            };
+            let later = exit.is_none_or(|exit| exit == latency) && idle_since > stamp;
             if shallower || later {
                 latency = if shallower {
                     exit.unwrap_or(latency)
                 } else {
                     latency
                 };
-                stamp = v.idle_stamp(cpu);
+                stamp = idle_since;
                 shallowest = Some(cpu);
             }
-        } else if shallowest.is_none() && v.cpu_load(cpu) < least.0 {
+        } else if shallowest.is_none()
+            && v.cpu_load(cpu)
+                < least
+                    .0
+                    .saturating_add(u64::from(broken(v, M::LeastLoadLast)))
+        {
             least = (v.cpu_load(cpu), cpu);
         }
     }

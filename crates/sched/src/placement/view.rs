@@ -6,6 +6,7 @@
 //! time.
 
 use super::Ranks;
+use super::mutation::{Mutation, broken};
 use crate::features::Feat;
 use crate::rules::Rules;
 use crate::state::GroupCapacity;
@@ -124,6 +125,12 @@ pub trait View {
     fn note_scanned(&mut self, cpus: u32);
     /// It read so many CPUs' statistics in the slow path.
     fn note_stats_read(&mut self, cpus: u32);
+
+    /// The rule that is broken on purpose; none but for `verify --mutate`.
+    #[inline(always)]
+    fn mutation(&self) -> Option<Mutation> {
+        None
+    }
 }
 
 /// `cpus_share_cache`: the same last-level cache.
@@ -150,10 +157,11 @@ pub(super) fn cpu_cookie_match<V: View>(v: &V, cpu: CpuId) -> bool {
 pub(super) fn core_cookie_match<V: View>(v: &V, cpu: CpuId) -> bool {
     !v.core_sched()
         || v.core_cookie(cpu) == v.cookie()
-        || v.topo().cpus[cpu.index()]
-            .smt
-            .iter()
-            .all(|sibling| v.idle_cpu(sibling))
+        || !broken(v, Mutation::IdleCoreCookie)
+            && v.topo().cpus[cpu.index()]
+                .smt
+                .iter()
+                .all(|sibling| v.idle_cpu(sibling))
 }
 
 /// `fits_capacity`: with 20 % to spare.

@@ -1,6 +1,7 @@
 //! The waking CPU or the previous one: from where the search for an idle CPU starts.
 
 use super::decision::{AffinePath, WakeAffine};
+use super::mutation::{Mutation as M, broken, shifted};
 use super::view::{View, cpus_share_cache};
 use crate::features::Feat;
 use wakelab_machine::CpuId;
@@ -12,13 +13,23 @@ pub(super) fn wake_wide<V: View>(v: &V) -> bool {
     let (a, b) = (v.curr_wakee_flips(), v.wakee_flips());
     let (slave, master) = (a.min(b), a.max(b));
     let factor = v.topo().cpus[v.this_cpu().index()].llc_size;
-    slave >= factor && master >= slave.wrapping_mul(factor)
+    let least = shifted(v, factor.into(), M::WideSlaveUp, M::WideSlaveDown);
+    let product = slave.wrapping_mul(factor);
+    let most = shifted(v, product.into(), M::WideMasterUp, M::WideMasterDown);
+    u64::from(slave) >= least && u64::from(master) >= most && !broken(v, M::WideSkipped)
 }
 
 /// WAKEUP_BIAS_PREV_IDLE: hardly any load on the CPU but the task's own.
 #[inline]
 pub(super) fn almost_idle_cpu<V: View>(v: &mut V, cpu: CpuId) -> bool {
-    v.feat(Feat::WAKEUP_BIAS_PREV_IDLE) && v.cpu_load_without(cpu) <= v.almost_idle_load()
+    if !v.feat(Feat::WAKEUP_BIAS_PREV_IDLE) {
+        return false;
+    }
+    let threshold = shifted(v, v.almost_idle_load(), M::AlmostIdleUp, M::AlmostIdleDown);
+    if broken(v, M::AlmostIdleWithTask) {
+        return v.cpu_load(cpu) <= threshold;
+    }
+    v.cpu_load_without(cpu) <= threshold
 }
 
 /// Where the idle search starts (kernel `sched/fair.c`, `wake_affine()`). `pct` is the
@@ -27,7 +38,7 @@ pub(super) fn wake_affine<V: View>(v: &mut V, pct: u32, prev: CpuId, sync: bool)
     let this = v.this_cpu();
     v.look_at(prev);
     let mut chosen = None;
-    if v.feat(Feat::WA_IDLE) {
+    if v.feat(Feat::WA_IDLE) && !broken(v, M::AffineIdleSkipped) {
         chosen = wake_affine_idle(v, prev, sync).map(|(target, path)| WakeAffine {
             path,
             target,
@@ -35,7 +46,7 @@ pub(super) fn wake_affine<V: View>(v: &mut V, pct: u32, prev: CpuId, sync: bool)
             prev_eff_load: 0,
         });
     }
-    if chosen.is_none() && v.feat(Feat::WA_WEIGHT) {
+    if chosen.is_none() && v.feat(Feat::WA_WEIGHT) && !broken(v, M::AffineWeightSkipped) {
         chosen = Some(wake_affine_weight(v, pct, prev, sync));
     }
     chosen.unwrap_or(WakeAffine {
@@ -50,20 +61,35 @@ pub(super) fn wake_affine<V: View>(v: &mut V, pct: u32, prev: CpuId, sync: bool)
 /// means that an interrupt wakes; it attracts the task only within its cache.
 fn wake_affine_idle<V: View>(v: &mut V, prev: CpuId, sync: bool) -> Option<(CpuId, AffinePath)> {
     let this = v.this_cpu();
-    if v.idle_cpu(this) && cpus_share_cache(v, this, prev) {
-        return Some(if v.idle_cpu(prev) {
+    let near = cpus_share_cache(v, this, prev) || broken(v, M::ThisIdleAnyCache);
+    if v.idle_cpu(this) && near && !broken(v, M::ThisIdleSkipped) {
+        return Some(if v.idle_cpu(prev) && !broken(v, M::BothIdleThis) {
             (prev, AffinePath::BothIdle)
         } else {
             (this, AffinePath::ThisIdle)
         });
     }
-    if sync && v.nr_running(this).wrapping_sub(v.nr_delayed(this)) == 1 {
+    if broken(v, M::PrevIdleFirst) && v.idle_cpu(prev) {
+        return Some((prev, AffinePath::PrevIdle));
+    }
+    if sync && only_task(v, this) && !broken(v, M::SyncSkipped) {
         return Some((this, AffinePath::Sync));
     }
-    if v.idle_cpu(prev) || almost_idle_cpu(v, prev) {
+    let idle = v.idle_cpu(prev) && !broken(v, M::PrevIdleSkipped);
+    if idle || almost_idle_cpu(v, prev) && !broken(v, M::AffineAlmostSkipped) {
         return Some((prev, AffinePath::PrevIdle));
     }
     None
+}
+
+/// Whether the waker is alone on its CPU, but for tasks that sleep already.
+fn only_task<V: View>(v: &V, this: CpuId) -> bool {
+    let delayed = match broken(v, M::SyncCountsDelayed) {
+        true => 0,
+        false => v.nr_delayed(this),
+    };
+    let others = u32::from(broken(v, M::SyncNrUp));
+    v.nr_running(this).wrapping_sub(delayed) == 1 + others
 }
 
 /// Decides by load, with the task moved over and each side scaled by the other's capacity (kernel
@@ -80,25 +106,39 @@ fn wake_affine_weight<V: View>(v: &mut V, pct: u32, prev: CpuId, sync: bool) -> 
     let mut this_load = v.cpu_load(this) as i64;
     if sync {
         let current = v.curr_h_load();
-        if current > this_load as u64 {
+        let heavier =
+            current > this_load as u64 || broken(v, M::SyncLoadTie) && current == this_load as u64;
+        if heavier && !broken(v, M::SyncLoadSkipped) {
             return result;
         }
-        this_load -= current as i64;
+        if !broken(v, M::WakerLoadKept) {
+            this_load = this_load.wrapping_sub(current as i64);
+        }
     }
     let task = v.task_h_load() as i64;
-    let mut prev_load = (v.cpu_load(prev) as i64).wrapping_sub(task);
-    this_load = this_load.wrapping_add(task);
+    let mut prev_load = v.cpu_load(prev) as i64;
+    if !broken(v, M::TaskLoadKept) {
+        prev_load = prev_load.wrapping_sub(task);
+    }
+    if !broken(v, M::TaskLoadNotAdded) {
+        this_load = this_load.wrapping_add(task);
+    }
     if v.feat(Feat::WA_BIAS) {
         this_load = this_load.wrapping_mul(100);
-        prev_load = prev_load.wrapping_mul(i64::from(100 + pct.wrapping_sub(100) / 2));
+        let bias = u64::from(100 + pct.wrapping_sub(100) / 2);
+        prev_load = prev_load.wrapping_mul(shifted(v, bias, M::BiasUp, M::BiasDown) as i64);
     }
-    this_load = this_load.wrapping_mul(v.capacity_of(prev) as i64);
-    prev_load = prev_load.wrapping_mul(v.capacity_of(this) as i64);
-    if sync {
+    let (mut by_this, mut by_prev) = (v.capacity_of(prev), v.capacity_of(this));
+    if broken(v, M::CapacitiesSwapped) {
+        std::mem::swap(&mut by_this, &mut by_prev);
+    }
+    this_load = this_load.wrapping_mul(by_this as i64);
+    prev_load = prev_load.wrapping_mul(by_prev as i64);
+    if sync && !broken(v, M::SyncTieLost) {
         // Equal loads then stack the task on its waker, unless the search finds an idle CPU.
         prev_load = prev_load.wrapping_add(1);
     }
-    let less = this_load < prev_load;
+    let less = this_load < prev_load || broken(v, M::LoadTie) && this_load == prev_load;
     result.path = if less {
         AffinePath::LessLoad
     } else {
