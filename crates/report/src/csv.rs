@@ -53,8 +53,8 @@ fn number(value: Option<f64>) -> String {
         .unwrap_or_default()
 }
 
-/// A cell in quotes if it holds a separator (RFC 4180).
-fn quote(cell: &str) -> String {
+/// A cell, in quotes if it holds a separator (RFC 4180).
+pub fn quote(cell: &str) -> String {
     if cell.contains([',', '"', '\n']) {
         return format!("\"{}\"", cell.replace('"', "\"\""));
     }

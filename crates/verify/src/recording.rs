@@ -8,6 +8,9 @@ use crate::lines::Lines;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// What the kind of recorded decisions is called, of which their header tells none.
+pub const DECISIONS: &str = "decisions";
+
 /// A recording whose header has been read.
 pub struct Recording {
     file: PathBuf,
@@ -67,10 +70,10 @@ impl Recording {
         &self.file
     }
 
-    /// `decisions`, or the name of the kind.
+    /// [`DECISIONS`], or the name of the kind of arithmetic.
     pub fn kind(&self) -> &'static str {
         match &self.body {
-            Body::Decisions(_) => "decisions",
+            Body::Decisions(_) => DECISIONS,
             Body::Arithmetic(kind, _) => kind.name,
         }
     }

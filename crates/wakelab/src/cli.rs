@@ -7,10 +7,10 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a check failed (reserved)
+  1    a check failed: fewer decisions agree than verify --min asks for
   2    bad input: an unknown name, option, key or value, a file that cannot be read or written,
-       a workload that can never end
-  130  interrupted; the paired runs that were complete are reported";
+       a recording that is broken or of an unknown kind, a workload that can never end
+  130  interrupted; what was complete is reported";
 
 /// A laboratory for the Linux wake-up path.
 ///
@@ -33,6 +33,8 @@ pub enum Command {
     Run(RunArgs),
     /// Compare features under a workload on a machine
     Compare(CompareArgs),
+    /// Make recorded decisions and arithmetic of a real kernel again, and compare
+    Verify(VerifyArgs),
     /// Show the machines
     #[command(subcommand)]
     Machine(MachineCommand),
@@ -106,6 +108,36 @@ pub struct RunOptions {
     pub grouping: Option<GroupingArg>,
 }
 
+/// `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Recordings: JSON lines, gzipped or plain
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Show the first N disagreements: the state, the kernel's choice, the model's, and the step at
+    /// which they part
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "mutate")]
+    pub show: usize,
+    /// Exit with 1 if less than PERCENT of the records agree, racy ones aside
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, conflicts_with = "mutate")]
+    pub min: Option<f64>,
+    /// Break one rule of wake-up placement at a time, and tell which the recorded decisions notice
+    #[arg(long)]
+    pub mutate: bool,
+    /// Leave out recordings of kinds that the model has no comparison for, instead of refusing them
+    #[arg(long)]
+    pub skip_unknown: bool,
+    /// Files at the same time [default: the CPUs of this host]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub jobs: Option<u32>,
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the result to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
 /// `machine`.
 #[derive(Debug, Subcommand)]
 pub enum MachineCommand {
@@ -160,7 +192,7 @@ pub enum Format {
     Text,
     /// One JSON object.
     Json,
-    /// One line a variant and metric.
+    /// One line a figure.
     Csv,
 }
 
@@ -199,6 +231,13 @@ pub fn check_scale(scale: f64) -> Result<f64, String> {
         return Ok(scale);
     }
     Err(format!("expected a number above 0 and at most {MAX_SCALE}"))
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("expected a number from 0 to 100".to_owned()),
+    }
 }
 
 #[cfg(test)]

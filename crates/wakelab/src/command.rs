@@ -5,6 +5,7 @@ mod features;
 mod list;
 mod machine;
 mod run;
+mod verify;
 
 use crate::Ending;
 use crate::cli::Command;
@@ -19,6 +20,7 @@ pub fn execute(command: Command) -> anyhow::Result<Ending> {
         Command::List => print(&list::text()?),
         Command::Run(args) => run::experiment(&args),
         Command::Compare(args) => run::plan(compare::plan(&args)?, &args.options),
+        Command::Verify(args) => verify::recordings(&args),
         Command::Machine(verb) => print(&machine::text(&verb)?),
         Command::Features(args) => print(&features::text(&args)?),
     }

@@ -1,6 +1,15 @@
-//! What this process has cost its host.
+//! The host: how much runs there at the same time, and what this process has cost it.
 
 use std::fs;
+use std::thread::available_parallelism;
+
+/// How many jobs to run at the same time: as asked for, or as many as the host has CPUs.
+pub fn jobs(asked: Option<u32>) -> usize {
+    match asked {
+        Some(jobs) => jobs as usize,
+        None => available_parallelism().map_or(1, usize::from),
+    }
+}
 
 /// Clock ticks a second in /proc/self/stat: USER_HZ, 100 on every architecture that the program is
 /// built for (proc_pid_stat(5), sysconf(_SC_CLK_TCK)).

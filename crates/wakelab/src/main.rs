@@ -4,6 +4,7 @@ mod cli;
 mod command;
 mod experiment;
 mod host;
+mod interrupt;
 mod output;
 mod plan;
 mod runner;
@@ -16,10 +17,14 @@ use std::process::ExitCode;
 pub enum Ending {
     /// All is done.
     Done,
+    /// A check that was asked for failed; the result has been reported.
+    Failed,
     /// Ctrl-C; what was complete has been reported.
     Interrupted,
 }
 
+/// A check failed.
+const FAILED: u8 = 1;
 /// Bad input, or something that could not be read or written.
 const BAD_INPUT: u8 = 2;
 /// As a shell reports SIGINT.
@@ -29,6 +34,7 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match command::execute(cli.command) {
         Ok(Ending::Done) => ExitCode::SUCCESS,
+        Ok(Ending::Failed) => ExitCode::from(FAILED),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => {
             eprintln!("error: {error:#}");

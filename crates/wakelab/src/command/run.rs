@@ -3,13 +3,13 @@
 use crate::Ending;
 use crate::cli::{Format, GroupingArg, RunArgs, RunOptions};
 use crate::experiment::{self, Experiment};
+use crate::host::jobs;
+use crate::interrupt;
 use crate::output::Output;
 use crate::plan::{Choices, Plan, find_machine};
 use crate::runner;
 use anyhow::{Context as _, bail};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::available_parallelism;
+use std::sync::atomic::Ordering;
 use wakelab_report::{Report, csv, json, text};
 use wakelab_workload::Grouping;
 
@@ -55,31 +55,14 @@ pub fn plan(plan: Plan, options: &RunOptions) -> anyhow::Result<Ending> {
     for warning in plan.warnings() {
         eprintln!("warning: {warning}");
     }
-    let interrupted = catch_interrupts()?;
-    let jobs = match options.jobs {
-        Some(jobs) => jobs as usize,
-        None => available_parallelism().map_or(1, usize::from),
-    };
-    let report = runner::run(&plan, jobs, &interrupted)?;
+    let interrupted = interrupt::catch()?;
+    let report = runner::run(&plan, jobs(options.jobs), &interrupted)?;
     output.write(&render(&report, options)?)?;
     Ok(if interrupted.load(Ordering::Relaxed) {
         say_interrupted(&report)
     } else {
         Ending::Done
     })
-}
-
-/// A flag that Ctrl-C (or SIGTERM) sets; a second one ends the program at once.
-fn catch_interrupts() -> anyhow::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&flag);
-    ctrlc::set_handler(move || {
-        if set.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(crate::INTERRUPTED));
-        }
-    })
-    .context("cannot catch Ctrl-C")?;
-    Ok(flag)
 }
 
 fn say_interrupted(report: &Report) -> Ending {
