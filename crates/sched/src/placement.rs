@@ -12,7 +12,8 @@
 //!
 //! All of it is written over a [`View`], so that the simulator ([`Live`]) and a decision recorded on
 //! a real kernel ([`Recorded`]) run the same code. A posted patch is a feature word and a few lines
-//! at the step that it changes. Every decision names its [`Reason`].
+//! at the step that it changes. Every decision names its [`Reason`]. To see whether recorded
+//! decisions would notice a step that is wrong, each can be broken on purpose (`mutation`).
 
 mod capacity;
 mod decision;

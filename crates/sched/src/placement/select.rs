@@ -59,10 +59,12 @@ enum Walk {
 fn walk<V: View>(v: &V, prev: CpuId, sd_flag: u32, want_affine: bool) -> Walk {
     let mut balance = None;
     for (level, domain) in v.topo().domains[v.this_cpu().index()].iter().enumerate() {
-        let has_prev = domain.span.contains(prev) || broken(v, Mutation::WalkWithoutPrev);
         let balances = domain.flags & sd_flag != 0;
-        let balance_first = broken(v, Mutation::WalkBalanceFirst) && balances;
-        if want_affine && domain.flags & sd::WAKE_AFFINE != 0 && has_prev && !balance_first {
+        if want_affine
+            && domain.flags & sd::WAKE_AFFINE != 0
+            && (domain.span.contains(prev) || broken(v, Mutation::WalkWithoutPrev))
+            && !(balances && broken(v, Mutation::WalkBalanceFirst))
+        {
             return Walk::Affine(domain.imbalance_pct);
         }
         if balances {

@@ -112,8 +112,7 @@ pub(super) fn select_idle_sibling<V: View>(v: &mut V, prev: CpuId, target: CpuId
 /// Whether one CPU can be taken without a search. `almost`: whether an almost idle one counts.
 fn good<V: View>(v: &mut V, cpu: CpuId, almost: bool, util: u64) -> Option<Good> {
     v.look_at(cpu);
-    let sched_idle = v.sched_idle_cpu(cpu) && !broken(v, M::SchedIdleIgnored);
-    let good = if v.idle_cpu(cpu) || sched_idle {
+    let good = if v.idle_cpu(cpu) || v.sched_idle_cpu(cpu) && !broken(v, M::SchedIdleIgnored) {
         Good::Idle
     } else if almost && almost_idle_cpu(v, cpu) {
         Good::AlmostIdle
@@ -172,8 +171,10 @@ fn check_prev<V: View>(
     util: u64,
     spare: &mut Spare,
 ) -> Option<Sibling> {
-    let near = cpus_share_cache(v, prev, target) || broken(v, M::PrevAnyCache);
-    if prev == target || !near || broken(v, M::PrevSkipped) {
+    if prev == target
+        || !cpus_share_cache(v, prev, target) && !broken(v, M::PrevAnyCache)
+        || broken(v, M::PrevSkipped)
+    {
         return None;
     }
     let good = good(v, prev, !broken(v, M::PrevAlmostSkipped), util)?;
@@ -216,8 +217,11 @@ fn check_recent<V: View>(
     if !broken(v, M::RecentKept) {
         v.set_recent_used_cpu(prev);
     }
-    let near = cpus_share_cache(v, recent, target) || broken(v, M::RecentAnyCache);
-    if recent == prev || recent == target || !near || broken(v, M::RecentSkipped) {
+    if recent == prev
+        || recent == target
+        || !cpus_share_cache(v, recent, target) && !broken(v, M::RecentAnyCache)
+        || broken(v, M::RecentSkipped)
+    {
         return None;
     }
     let good = good(v, recent, broken(v, M::RecentAlmostIdle), util)?;

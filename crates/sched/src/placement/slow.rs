@@ -81,8 +81,7 @@ pub(super) fn find_idlest_cpu<V: View>(
         new_cpu = find_idlest_group_cpu(v, group, cpu);
         if new_cpu != cpu {
             cpu = new_cpu;
-            let wide = weight + u32::from(broken(v, M::SlowLowerSame));
-            next = lower_domain(v, cpu, wide, sd_flag);
+            next = lower_domain(v, cpu, weight, sd_flag);
         }
     }
     new_cpu
@@ -317,13 +316,11 @@ fn find_idlest_group_cpu<V: View>(v: &mut V, group: GroupId, this: CpuId) -> Cpu
                 stamp = idle_since;
                 shallowest = Some(cpu);
             }
-        } else if shallowest.is_none()
-            && v.cpu_load(cpu)
-                < least
-                    .0
-                    .saturating_add(u64::from(broken(v, M::LeastLoadLast)))
-        {
-            least = (v.cpu_load(cpu), cpu);
+        } else if shallowest.is_none() {
+            let load = v.cpu_load(cpu);
+            if load < least.0 || broken(v, M::LeastLoadLast) && load == least.0 {
+                least = (load, cpu);
+            }
         }
     }
     shallowest.unwrap_or(least.1)

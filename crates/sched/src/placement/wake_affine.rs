@@ -61,8 +61,10 @@ pub(super) fn wake_affine<V: View>(v: &mut V, pct: u32, prev: CpuId, sync: bool)
 /// means that an interrupt wakes; it attracts the task only within its cache.
 fn wake_affine_idle<V: View>(v: &mut V, prev: CpuId, sync: bool) -> Option<(CpuId, AffinePath)> {
     let this = v.this_cpu();
-    let near = cpus_share_cache(v, this, prev) || broken(v, M::ThisIdleAnyCache);
-    if v.idle_cpu(this) && near && !broken(v, M::ThisIdleSkipped) {
+    if v.idle_cpu(this)
+        && (cpus_share_cache(v, this, prev) || broken(v, M::ThisIdleAnyCache))
+        && !broken(v, M::ThisIdleSkipped)
+    {
         return Some(if v.idle_cpu(prev) && !broken(v, M::BothIdleThis) {
             (prev, AffinePath::BothIdle)
         } else {

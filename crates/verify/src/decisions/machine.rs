@@ -5,6 +5,7 @@ use crate::header::Preamble;
 use crate::wire::{Flag, cpu, from_line, mask};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use wakelab_machine::CpuMask;
 use wakelab_machine::domains::{CpuTopo, SchedDomain, SchedGroup, SchedTopology};
 use wakelab_machine::ids::{CoreId, CpuId, GroupId, LlcId, NodeId};
@@ -16,6 +17,8 @@ use wakelab_sched::{Release, Rules};
 const MAX_CPUS: usize = 64;
 /// No more nodes than CPUs.
 const MAX_NODES: u16 = 64;
+/// The kernel's are 110 to 125.
+const PCT: RangeInclusive<u32> = 101..=1000;
 
 #[derive(Deserialize)]
 struct Header {
@@ -172,6 +175,21 @@ fn check_partition(
     Ok(())
 }
 
+/// From the lowest on, each domain has the CPUs of the one below.
+fn check_widening(cpu: usize, domains: &[SchedDomain]) -> Result<(), Problem> {
+    for (level, pair) in domains.windows(2).enumerate() {
+        if !pair[0].span.is_subset(&pair[1].span) {
+            let field = format!("cpus[{cpu}].doms[{}].span", level + 1);
+            return Err(Problem::value(
+                field,
+                "another",
+                "all CPUs of the domain below",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The features in force. A posted patch that the recorded kernel did not have is off.
 fn features(release: Release, feats: &BTreeMap<String, u8>) -> Result<Features, Problem> {
     let mut features = Features::defaults(release);
@@ -209,7 +227,9 @@ impl Builder {
             let of_cpu = of_cpu.map(|(level, dom)| {
                 self.domain(&format!("cpus[{index}].doms[{level}]"), index, dom)
             });
-            domains.push(of_cpu.collect::<Result<_, _>>()?);
+            let of_cpu = of_cpu.collect::<Result<Vec<_>, _>>()?;
+            check_widening(index, &of_cpu)?;
+            domains.push(of_cpu);
         }
         Ok(SchedTopology {
             llcs: llcs(&cpus, header.llcs.len())?,
@@ -255,6 +275,10 @@ impl Builder {
             let expected = format!("a mask with CPU {cpu}");
             return Err(Problem::value(format!("{field}.span"), found, expected));
         }
+        if !PCT.contains(&dom.pct) {
+            let expected = format!("{} to {}", PCT.start(), PCT.end());
+            return Err(Problem::value(format!("{field}.pct"), dom.pct, expected));
+        }
         let groups = dom.groups.iter().enumerate();
         let groups = groups
             .map(|(place, group)| self.group(&format!("{field}.groups[{place}]"), dom.lvl, *group));
@@ -285,6 +309,10 @@ impl Builder {
         let Some(first) = span.first() else {
             return Err(Problem::value(field, "no CPU", "a group with a CPU"));
         };
+        if weight as usize != span.weight() {
+            let expected = format!("the weight of its span, {}", span.weight());
+            return Err(Problem::value(field, weight, expected));
+        }
         let known = |group: &&(u32, CpuId, GroupId)| (group.0, group.1) == (level, first);
         if let Some((_, _, id)) = self.groups.iter().find(known) {
             return Ok(*id);
@@ -296,7 +324,7 @@ impl Builder {
             weight,
             cores: 0,
             flags,
-            capacity: weight.saturating_mul(1024),
+            capacity: weight * 1024,
             asym_prefer_cpu: first,
         });
         self.groups.push((level, first, id));
