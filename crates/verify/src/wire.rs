@@ -30,28 +30,61 @@ impl From<u64> for Flag {
     }
 }
 
+/// The largest amount taken. No load, weight, capacity or cost in ns comes near, and sums over all
+/// CPUs and products with percentages of so much stay within 64 bits.
+const MAX_AMOUNT: u64 = 1 << 40;
+
+/// A load, weight, capacity or cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u64")]
+pub(crate) struct Amount(pub u64);
+
+impl TryFrom<u64> for Amount {
+    type Error = String;
+
+    fn try_from(value: u64) -> Result<Amount, String> {
+        let refused = || format!("{value} where at most {MAX_AMOUNT} was expected");
+        (value <= MAX_AMOUNT)
+            .then_some(Amount(value))
+            .ok_or_else(refused)
+    }
+}
+
 /// A PELT average: last_update_time, load_sum, runnable_sum, util_sum, period_contrib, load_avg,
 /// runnable_avg, util_avg, util_est.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(from = "(u64, u64, u64, u32, u32, u64, u64, u64, u32)")]
+#[serde(try_from = "AvgList")]
 pub(crate) struct Avg(pub SchedAvg);
 
-impl From<(u64, u64, u64, u32, u32, u64, u64, u64, u32)> for Avg {
-    fn from(list: (u64, u64, u64, u32, u32, u64, u64, u64, u32)) -> Avg {
-        Avg(SchedAvg {
+type AvgList = (u64, u64, u64, u32, u32, Amount, Amount, Amount, u32);
+
+/// The length of a PELT period in its own time unit.
+const PERIOD: u32 = 1024;
+
+impl TryFrom<AvgList> for Avg {
+    type Error = String;
+
+    fn try_from(list: AvgList) -> Result<Avg, String> {
+        if list.4 >= PERIOD {
+            return Err(format!("period_contrib {} is a whole period", list.4));
+        }
+        if list.0 > i64::MAX as u64 {
+            return Err(format!("last_update_time {} is no time", list.0));
+        }
+        Ok(Avg(SchedAvg {
             last_update_time: list.0,
             load_sum: list.1,
             runnable_sum: list.2,
             util_sum: list.3,
             period_contrib: list.4,
-            load_avg: list.5,
-            runnable_avg: list.6,
-            util_avg: list.7,
+            load_avg: list.5.0,
+            runnable_avg: list.6.0,
+            util_avg: list.7.0,
             util_est: UtilEst {
                 enqueued: list.8,
                 ewma: 0,
             },
-        })
+        }))
     }
 }
 

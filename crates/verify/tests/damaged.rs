@@ -236,6 +236,51 @@ fn readers() -> Vec<String> {
     kinds.chain(decisions).collect()
 }
 
+/// All places of a value that hold a number.
+fn numbers(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Array(list) => {
+            let each = list.iter().enumerate();
+            each.for_each(|(index, value)| numbers(value, &format!("{at}/{index}"), found));
+        }
+        Value::Object(map) => {
+            let each = map.iter();
+            each.for_each(|(key, value)| numbers(value, &format!("{at}/{key}"), found));
+        }
+        Value::Number(_) => found.push(at.to_owned()),
+        _ => {}
+    }
+}
+
+#[test]
+fn no_number_however_large_makes_a_panic() {
+    let large: [Value; 6] = [
+        u64::MAX.into(),
+        i64::MAX.into(),
+        i64::MIN.into(),
+        u32::MAX.into(),
+        (-1).into(),
+        0.into(),
+    ];
+    for reader in readers() {
+        let lines = some(&reader, 2);
+        for (number, line) in lines.iter().enumerate() {
+            let mut places = Vec::new();
+            numbers(&serde_json::from_str(line).unwrap(), "", &mut places);
+            // A header says the same of many CPUs: some of its numbers do.
+            let stride = if number == 0 { 37 } else { 1 };
+            for place in places.iter().step_by(stride) {
+                for value in &large {
+                    let mut damaged = lines.clone();
+                    damaged[number] = with(line, place, value.clone());
+                    let result = std::panic::catch_unwind(|| compare(&damaged).is_ok());
+                    assert!(result.is_ok(), "{reader}: {place} = {value}");
+                }
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -2,16 +2,12 @@
 
 use super::machine::Machine;
 use crate::error::Problem;
-use crate::wire::{Flag, cpu, mask};
+use crate::wire::{Amount, Flag, cpu, mask};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use wakelab_machine::{CpuId, CpuMask};
 use wakelab_sched::placement::{AffinePath, Cookies, RecordedCall, SisPath};
 use wakelab_sched::state::GroupCapacity;
-
-/// No load, utilisation or capacity of a run queue comes near: sums over all CPUs and products with
-/// percentages stay within 64 bits.
-const MAX_LOAD: u64 = 1 << 40;
 
 /// A record as it is written.
 #[derive(Debug, Deserialize)]
@@ -34,11 +30,11 @@ pub(crate) struct Record {
     /// `recent_used_cpu` before and after.
     pub ruc: [u64; 2],
     mask: u64,
-    pu: u64,
-    pe: u64,
+    pu: Amount,
+    pe: Amount,
     lut: Flag,
-    hl: u64,
-    chl: u64,
+    hl: Amount,
+    chl: Amount,
     pck: Flag,
     it: Flag,
     pid: i64,
@@ -48,12 +44,12 @@ pub(crate) struct Record {
     nr: Vec<u32>,
     hq: Vec<u32>,
     hr: Vec<u32>,
-    ld: Vec<u64>,
-    rn: Vec<u64>,
-    ut: Vec<u64>,
-    ldw: u64,
-    rnw: u64,
-    utw: u64,
+    ld: Vec<Amount>,
+    rn: Vec<Amount>,
+    ut: Vec<Amount>,
+    ldw: Amount,
+    rnw: Amount,
+    utw: Amount,
     cap: PerCpu,
     ci: u64,
     tp: u64,
@@ -107,7 +103,7 @@ pub(crate) struct Slow {
 struct Group {
     l: u32,
     f: u64,
-    cap: u64,
+    cap: Amount,
     imb: Flag,
 }
 
@@ -115,8 +111,8 @@ struct Group {
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "a number or a list of numbers")]
 enum PerCpu {
-    Same(u64),
-    Each(Vec<u64>),
+    Same(Amount),
+    Each(Vec<Amount>),
 }
 
 impl Record {
@@ -141,13 +137,13 @@ impl Record {
             in_task: self.it.0,
             curr_is_per_cpu_kthread: self.pck.0,
             curr_is_exiting: self.exi.0,
-            curr_h_load: load("chl", self.chl)?,
+            curr_h_load: self.chl.0,
             curr_wakee_flips: [self.fl[0], self.fl[1]],
             wakee_flips: self.fl[2],
             // The kernel's mask may have CPUs that the machine has not.
             allowed: CpuMask::from_u64(self.mask).and(&CpuMask::first_n(ncpu)),
-            task_h_load: load("hl", self.hl)?,
-            task_util_est: load("pu", self.pu)?.max(load("pe", self.pe)?),
+            task_h_load: self.hl.0,
+            task_util_est: self.pu.0.max(self.pe.0),
             task_running_on: running.then_some(task_cpu),
             task_current_on: by_cpu("pids", &self.pids, ncpu)?
                 .iter()
@@ -161,9 +157,9 @@ impl Record {
             nr_running: by_cpu("nr", &self.nr, ncpu)?.to_vec(),
             nr_delayed: self.delayed(ncpu)?,
             load: loads("ld", &self.ld, ncpu)?,
-            load_without: without("ldw", loads("ld", &self.ld, ncpu)?, self.ldw, task_cpu)?,
-            runnable_without: without("rnw", loads("rn", &self.rn, ncpu)?, self.rnw, task_cpu)?,
-            util_without: without("utw", loads("ut", &self.ut, ncpu)?, self.utw, task_cpu)?,
+            load_without: without(loads("ld", &self.ld, ncpu)?, self.ldw, task_cpu),
+            runnable_without: without(loads("rn", &self.rn, ncpu)?, self.rnw, task_cpu),
+            util_without: without(loads("ut", &self.ut, ncpu)?, self.utw, task_cpu),
             util_est: Vec::new(),
             capacity: self.capacity(ncpu)?,
             idle_stamp: Vec::new(),
@@ -198,7 +194,7 @@ impl Record {
                 Problem::value(field("l"), group.l, expected)
             })?;
             let capacity = GroupCapacity {
-                capacity: load(&field("cap"), group.cap)?,
+                capacity: group.cap.0,
                 imbalance: group.imb.0,
                 ..GroupCapacity::default()
             };
@@ -215,7 +211,7 @@ impl Record {
 
     fn capacity(&self, ncpu: usize) -> Result<Vec<u64>, Problem> {
         match &self.cap {
-            PerCpu::Same(same) => Ok(vec![load("cap", *same)?; ncpu]),
+            PerCpu::Same(same) => Ok(vec![same.0; ncpu]),
             PerCpu::Each(each) => loads("cap", each, ncpu),
         }
     }
@@ -251,16 +247,9 @@ fn path_of<'de, D: Deserializer<'de>, P: Copy>(
         .ok_or_else(|| D::Error::custom(format_args!("unknown path {number}")))
 }
 
-fn load(field: &str, value: u64) -> Result<u64, Problem> {
-    if value <= MAX_LOAD {
-        return Ok(value);
-    }
-    Err(Problem::value(field, value, format!("at most {MAX_LOAD}")))
-}
-
-fn loads(field: &str, values: &[u64], ncpu: usize) -> Result<Vec<u64>, Problem> {
+fn loads(field: &str, values: &[Amount], ncpu: usize) -> Result<Vec<u64>, Problem> {
     let values = by_cpu(field, values, ncpu)?.iter();
-    values.map(|value| load(field, *value)).collect()
+    Ok(values.map(|value| value.0).collect())
 }
 
 fn by_cpu<'a, T>(field: &str, values: &'a [T], ncpu: usize) -> Result<&'a [T], Problem> {
@@ -289,12 +278,7 @@ fn counted<'a, T>(
 }
 
 /// What a value by CPU is without the task, which counts on its own CPU only.
-fn without(
-    field: &str,
-    mut values: Vec<u64>,
-    without: u64,
-    task_cpu: CpuId,
-) -> Result<Vec<u64>, Problem> {
-    values[task_cpu.index()] = load(field, without)?;
-    Ok(values)
+fn without(mut values: Vec<u64>, without: Amount, task_cpu: CpuId) -> Vec<u64> {
+    values[task_cpu.index()] = without.0;
+    values
 }

@@ -4,7 +4,7 @@ use super::{Kind, cpu_idle, migration_type};
 use crate::error::Problem;
 use crate::header::Header;
 use crate::outcome::{Comparison, Outcome};
-use crate::wire::{Flag, from_line};
+use crate::wire::{Amount, Flag, from_line};
 use serde::Deserialize;
 use wakelab_sched::balance::migrate::take_from_imbalance;
 use wakelab_sched::balance::{LbEnv, MigrationType};
@@ -15,6 +15,9 @@ pub(super) const KIND: Kind = Kind {
     check,
 };
 
+/// No load or number of tasks to move comes near.
+const MAX_IMBALANCE: u64 = 1 << 40;
+
 #[derive(Deserialize)]
 struct Record {
     s: usize,
@@ -23,14 +26,18 @@ struct Record {
     imb0: i64,
     imb1: i64,
     nbf: u32,
-    ld: u64,
-    ut: u64,
+    ld: Amount,
+    ut: Amount,
     can: Flag,
     mv: Flag,
 }
 
 fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     let r: Record = from_line(line)?;
+    if r.imb0.unsigned_abs() > MAX_IMBALANCE {
+        let expected = format!("at most {MAX_IMBALANCE}");
+        return Err(Problem::value("imb0", r.imb0, expected));
+    }
     let mut env = LbEnv {
         idle: cpu_idle(r.idle)?,
         migration_type: migration_type(r.mt)?,
@@ -39,8 +46,8 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
         ..LbEnv::default()
     };
     let size = match env.migration_type {
-        MigrationType::Load => r.ld,
-        _ => r.ut,
+        MigrationType::Load => r.ld.0,
+        _ => r.ut.0,
     };
     let lb_min = header.feature(r.s, "LB_MIN")?;
     let moves = r.can.0 && take_from_imbalance(&mut env, size, lb_min);

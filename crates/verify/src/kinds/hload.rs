@@ -4,7 +4,7 @@ use super::Kind;
 use crate::error::Problem;
 use crate::header::Header;
 use crate::outcome::{Comparison, Outcome};
-use crate::wire::{Flag, from_line};
+use crate::wire::{Amount, Flag, from_line};
 use serde::Deserialize;
 use std::sync::{Arc, LazyLock};
 use wakelab_machine::domains::{DomainRules, SchedTopology};
@@ -25,7 +25,7 @@ const MAX_LEVELS: usize = 64;
 #[derive(Deserialize)]
 struct Record {
     j: u64,
-    pl: u64,
+    pl: Amount,
     ch: Vec<Level>,
     h1: Vec<u64>,
     r: u64,
@@ -33,7 +33,7 @@ struct Record {
 }
 
 /// Group, last update in jiffies, h_load, load_avg of the run queue, of the group's entity.
-type Level = (i64, u64, u64, u64, u64);
+type Level = (i64, u64, Amount, Amount, Amount);
 
 /// Any machine: the task's CPU is all that counts.
 static TOPOLOGY: LazyLock<Arc<SchedTopology>> = LazyLock::new(|| {
@@ -50,18 +50,18 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     let mut sched = nested(header.release, r.ch.len() - 1);
     let jiffies = sched.jiffies(CpuId(0));
     let entity = sched.tasks[0].se;
-    sched.se[entity.index()].avg.load_avg = r.pl;
+    sched.se[entity.index()].avg.load_avg = r.pl.0;
     let mut chain: Vec<CfsId> = Vec::new();
     let mut queue = sched.se[entity.index()].cfs_rq;
     for (_, updated, h_load, load_avg, entity_load_avg) in &r.ch {
         chain.push(queue);
         let cfs = &mut sched.cfs[queue.index()];
         cfs.last_h_load_update = if *updated == r.j { jiffies } else { 0 };
-        cfs.h_load = *h_load;
-        cfs.avg.load_avg = *load_avg;
+        cfs.h_load = h_load.0;
+        cfs.avg.load_avg = load_avg.0;
         if cfs.owner.is_some() {
             let owner = &mut sched.se[cfs.owner.index()];
-            owner.avg.load_avg = *entity_load_avg;
+            owner.avg.load_avg = entity_load_avg.0;
             queue = owner.cfs_rq;
         }
     }

@@ -4,7 +4,7 @@ use super::Kind;
 use crate::error::Problem;
 use crate::header::Header;
 use crate::outcome::{Comparison, Outcome};
-use crate::wire::{Avg, from_line};
+use crate::wire::{Amount, Avg, from_line};
 use serde::Deserialize;
 use wakelab_sched::fair::task::initial_util;
 use wakelab_sched::weight::scale_load_down;
@@ -17,10 +17,10 @@ pub(super) const KIND: Kind = Kind {
 
 #[derive(Deserialize)]
 struct Record {
-    cs: u64,
-    cu: u64,
-    cl: u64,
-    w: u64,
+    cs: Amount,
+    cu: Amount,
+    cl: Amount,
+    w: Amount,
     a0: Avg,
     ua: u64,
     ra: u64,
@@ -28,7 +28,7 @@ struct Record {
 
 fn check(_: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     let r: Record = from_line(line)?;
-    let util = initial_util(r.cs, r.cu, r.cl, scale_load_down(r.w));
+    let util = initial_util(r.cs.0, r.cu.0, r.cl.0, scale_load_down(r.w.0));
     let util = util.unwrap_or(r.a0.0.util_avg);
     Ok(Comparison::new()
         .same("util_avg", r.ua, util)

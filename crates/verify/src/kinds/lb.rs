@@ -4,7 +4,7 @@ use super::{Kind, cpu_idle, migration_type};
 use crate::error::Problem;
 use crate::header::Header;
 use crate::outcome::{Comparison, Outcome};
-use crate::wire::{Flag, cpu, from_line, mask};
+use crate::wire::{Amount, Flag, cpu, from_line, mask};
 use serde::Deserialize;
 use wakelab_machine::GroupId;
 use wakelab_sched::Rules;
@@ -52,16 +52,16 @@ struct Group {
     weight: u32,
     cores: u32,
     imbalance: Flag,
-    load: u64,
-    util: u64,
-    runnable: u64,
+    load: Amount,
+    util: Amount,
+    runnable: Amount,
     nr_running: u32,
     h_nr_running: u32,
     idle_cpus: u32,
-    capacity: u64,
+    capacity: Amount,
     kind: u64,
     avg_load: u64,
-    misfit: u64,
+    misfit: Amount,
     asym: Flag,
     smt_balance: Flag,
     local: Flag,
@@ -74,10 +74,10 @@ struct Group {
 struct Queue {
     cpu: u64,
     h_nr_running: u32,
-    load: u64,
-    util: u64,
-    capacity: u64,
-    arch_capacity: u64,
+    load: Amount,
+    util: Amount,
+    capacity: Amount,
+    arch_capacity: Amount,
     _nr_running: u32,
 }
 
@@ -142,7 +142,7 @@ fn add_group(
     group: &Group,
 ) -> Result<Comparison, Problem> {
     let field = |name: &str| format!("g[{place}], {name}");
-    if group.capacity == 0 {
+    if group.capacity.0 == 0 {
         return Err(Problem::value(field("capacity"), 0, "a capacity"));
     }
     let view = GroupView {
@@ -172,15 +172,15 @@ fn add_group(
 
 fn group_stats(env: &LbEnv, rules: &Rules, group: &Group) -> SgStats {
     let mut stats = SgStats {
-        load: group.load,
-        util: group.util,
-        runnable: group.runnable,
+        load: group.load.0,
+        util: group.util.0,
+        runnable: group.runnable.0,
         sum_nr_running: group.nr_running,
         sum_h_nr_running: group.h_nr_running,
         idle_cpus: group.idle_cpus,
-        capacity: group.capacity,
+        capacity: group.capacity.0,
         weight: group.weight,
-        misfit_task_load: group.misfit,
+        misfit_task_load: group.misfit.0,
         asym_packing: group.asym.0,
         ..SgStats::default()
     };
@@ -200,10 +200,10 @@ fn busiest_queue(header: &Header, env: &LbEnv, r: &Record) -> Result<i64, Proble
         let view = QueueView {
             cpu: cpu(&format!("rq[{place}], cpu"), queue.cpu, header.ncpu)?,
             h_nr_running: queue.h_nr_running,
-            load: queue.load,
-            util: queue.util,
-            capacity: queue.capacity,
-            arch_capacity: queue.arch_capacity,
+            load: queue.load.0,
+            util: queue.util.0,
+            capacity: queue.capacity.0,
+            arch_capacity: queue.arch_capacity.0,
             misfit_task_load: 0,
             asym_preferred: false,
         };

@@ -4,7 +4,7 @@ use super::Kind;
 use crate::error::Problem;
 use crate::header::Header;
 use crate::outcome::{Comparison, Outcome};
-use crate::wire::{Flag, from_line};
+use crate::wire::{Amount, Flag, from_line};
 use serde::Deserialize;
 use wakelab_sched::balance::cost::{
     newidle_dice, newidle_gated, newidle_too_dear, update_newidle_cost, update_newidle_stats,
@@ -35,43 +35,44 @@ struct Gate {
 #[derive(Deserialize)]
 struct Domain {
     ai: u64,
-    cc: u64,
+    cc: Amount,
     n0: Costs,
     n1: Costs,
     /// 1 too dear, 2 dice lost, 3 balanced.
     res: u8,
     dice: u32,
     wt: u32,
-    dc: u64,
+    dc: Amount,
     pulled: i64,
     j: u64,
 }
 
 /// A list: max_newidle_lb_cost, last_decay_max_lb_cost, newidle_call, newidle_success, newidle_ratio.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-struct Costs(u64, u64, u32, u32, u32);
+#[derive(Clone, Copy, Deserialize)]
+struct Costs(Amount, u64, u16, u16, u16);
 
 impl Costs {
     fn state(self) -> DomainState {
         DomainState {
-            max_newidle_lb_cost: self.0,
+            max_newidle_lb_cost: self.0.0,
             last_decay_max_lb_cost: self.1,
-            newidle_call: self.2,
-            newidle_success: self.3,
-            newidle_ratio: self.4,
+            newidle_call: self.2.into(),
+            newidle_success: self.3.into(),
+            newidle_ratio: self.4.into(),
             ..DomainState::default()
         }
     }
+}
 
-    fn of(state: &DomainState) -> Costs {
-        Costs(
-            state.max_newidle_lb_cost,
-            state.last_decay_max_lb_cost,
-            state.newidle_call,
-            state.newidle_success,
-            state.newidle_ratio,
-        )
-    }
+/// What is recorded of a domain's state.
+fn costs(state: &DomainState) -> (u64, u64, u32, u32, u32) {
+    (
+        state.max_newidle_lb_cost,
+        state.last_decay_max_lb_cost,
+        state.newidle_call,
+        state.newidle_success,
+        state.newidle_ratio,
+    )
 }
 
 fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
@@ -88,7 +89,7 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
 
 fn domain(r: &Domain, hz: u64) -> Outcome {
     let mut state = r.n0.state();
-    if newidle_too_dear(r.ai, r.cc, state.max_newidle_lb_cost) {
+    if newidle_too_dear(r.ai, r.cc.0, state.max_newidle_lb_cost) {
         return Comparison::new().same("result", r.res, 1).outcome();
     }
     let (result, weight) = match newidle_dice(&state, r.dice) {
@@ -98,13 +99,13 @@ fn domain(r: &Domain, hz: u64) -> Outcome {
         }
         Some(weight) => {
             let success = weight * u32::from(r.pulled != 0);
-            update_newidle_cost(&mut state, r.dc, success, r.j, hz);
+            update_newidle_cost(&mut state, r.dc.0, success, r.j, hz);
             (3, weight)
         }
     };
     Comparison::new()
         .same("result", r.res, result)
         .same("weight", r.wt, weight)
-        .same("costs", r.n1, Costs::of(&state))
+        .same("costs", costs(&r.n1.state()), costs(&state))
         .outcome()
 }

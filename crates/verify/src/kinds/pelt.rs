@@ -4,7 +4,7 @@ use super::Kind;
 use crate::error::Problem;
 use crate::header::Header;
 use crate::outcome::{Comparison, Outcome};
-use crate::wire::{Avg, Flag, from_line};
+use crate::wire::{Amount, Avg, Flag, from_line};
 use serde::Deserialize;
 use wakelab_sched::pelt;
 
@@ -20,10 +20,10 @@ struct Record {
     /// 0 entity, 1 run queue, 2 blocked entity.
     v: u8,
     now: u64,
-    ld: u64,
-    rn: u64,
+    ld: Amount,
+    rn: Amount,
     ru: Flag,
-    w: u64,
+    w: Amount,
     a0: Avg,
     a1: Avg,
     r: Flag,
@@ -33,9 +33,9 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     let r: Record = from_line(line)?;
     let mut avg = r.a0.0;
     let decayed = match r.v {
-        0 => pelt::update_se(r.now, &mut avg, r.w, r.ld != 0, r.rn, r.ru.0),
-        1 => pelt::update_cfs_rq(r.now, &mut avg, r.ld, r.rn, r.ru.0),
-        2 => pelt::update_blocked_se(r.now, &mut avg, r.w),
+        0 => pelt::update_se(r.now, &mut avg, r.w.0, r.ld.0 != 0, r.rn.0, r.ru.0),
+        1 => pelt::update_cfs_rq(r.now, &mut avg, r.ld.0, r.rn.0, r.ru.0),
+        2 => pelt::update_blocked_se(r.now, &mut avg, r.w.0),
         other => return Err(Problem::value("v", other, "0, 1 or 2")),
     };
     let mut kernel = r.a1.0;

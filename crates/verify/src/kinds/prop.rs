@@ -4,7 +4,7 @@ use super::Kind;
 use crate::error::Problem;
 use crate::header::Header;
 use crate::outcome::{Comparison, Outcome};
-use crate::wire::{Avg, from_line};
+use crate::wire::{Amount, Avg, from_line};
 use serde::Deserialize;
 use wakelab_sched::fair::average::propagate;
 use wakelab_sched::weight::scale_load_down;
@@ -17,8 +17,8 @@ pub(super) const KIND: Kind = Kind {
 
 #[derive(Deserialize)]
 struct Record {
-    w: u64,
-    gw: u64,
+    w: Amount,
+    gw: Amount,
     gp0: i64,
     gp1: i64,
     cp0: i64,
@@ -33,7 +33,7 @@ struct Record {
 fn check(_: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     let r: Record = from_line(line)?;
     let (mut entity, mut queue) = (r.e0.0, r.c0.0);
-    let (weight, group_weight) = (scale_load_down(r.w), scale_load_down(r.gw));
+    let (weight, group_weight) = (scale_load_down(r.w.0), scale_load_down(r.gw.0));
     propagate(&mut queue, &mut entity, weight, &r.g.0, group_weight, r.gp0);
     Ok(Comparison::new()
         .same("entity's averages", r.e1.0, entity)

@@ -4,7 +4,7 @@ use super::Kind;
 use crate::error::Problem;
 use crate::header::Header;
 use crate::outcome::{Comparison, Outcome};
-use crate::wire::{Avg, from_line};
+use crate::wire::{Amount, Avg, from_line};
 use serde::Deserialize;
 use wakelab_sched::fair::average::take_removed;
 use wakelab_sched::state::Removed;
@@ -17,9 +17,9 @@ pub(super) const KIND: Kind = Kind {
 
 #[derive(Deserialize)]
 struct Record {
-    rl: u64,
-    ru: u64,
-    rr: u64,
+    rl: Amount,
+    ru: Amount,
+    rr: Amount,
     p0: i64,
     p1: i64,
     c0: Avg,
@@ -31,9 +31,9 @@ fn check(_: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     let mut queue = r.c0.0;
     let removed = Removed {
         nr: 1,
-        load_avg: r.rl,
-        util_avg: r.ru,
-        runnable_avg: r.rr,
+        load_avg: r.rl.0,
+        util_avg: r.ru.0,
+        runnable_avg: r.rr.0,
     };
     let sum = take_removed(&mut queue, &removed);
     Ok(Comparison::new()

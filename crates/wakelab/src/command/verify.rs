@@ -56,8 +56,8 @@ fn percent(count: Count) -> Option<f64> {
 /// If one of them cannot be read, or is of a kind that is not known.
 pub fn recordings(args: &VerifyArgs) -> anyhow::Result<Ending> {
     let output = Output::to(args.output.clone())?;
-    let (files, skipped) = known(args)?;
     let interrupted = interrupt::catch()?;
+    let (files, skipped) = known(args)?;
     let ending = if args.mutate {
         let noticed = each(&files, args, &interrupted, mutate)?;
         output.write(&mutations(&noticed, args)?)?;
