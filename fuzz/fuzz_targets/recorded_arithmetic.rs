@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     let kind = KINDS[usize::from(*choice) % KINDS.len()].name;
     let header = format!(
         r#"{{"k":"hdr","schema":2,"kind":"{kind}","kernel":"6.12.117","ncpu":8,"hz":250,"nrec":1000000,
-        "sets":[{{"feats":{{"UTIL_EST":1,"SIS_UTIL":1,"LB_MIN":0,"CACHE_HOT_BUDDY":1}}}}]}}"#
+        "sets":[{{"feats":{{"UTIL_EST":1,"SIS_UTIL":1,"LB_MIN":0,"CACHE_HOT_BUDDY":1}},"base_slice":2800000}}]}}"#
     )
     .replace('\n', "");
     let text = [header.as_bytes(), b"\n", records].concat();

@@ -1,10 +1,10 @@
 //! The first line of a recording: what was recorded, on which kernel.
 
 use crate::error::Problem;
-use crate::wire::{choose, from_line};
+use crate::wire::from_line;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use wakelab_sched::Release;
+use wakelab_sched::{Feat, Features, Release};
 
 /// The schema of recorded decisions.
 const DECISIONS: u64 = 1;
@@ -106,6 +106,8 @@ struct ArithmeticHeader {
 #[derive(Debug, Deserialize)]
 struct Set {
     feats: BTreeMap<String, u8>,
+    /// The default slice in force, ns.
+    base_slice: Option<u64>,
 }
 
 impl Header {
@@ -129,14 +131,42 @@ impl Header {
         })
     }
 
+    fn set(&self, set: usize) -> Result<&Set, Problem> {
+        let expected = || format!("a set below {}", self.sets.len());
+        let found = self.sets.get(set);
+        found.ok_or_else(|| Problem::value("s", set, expected()))
+    }
+
+    /// The features in force in a set; of those, the ones that the model knows.
+    ///
+    /// # Errors
+    /// If there is no such set.
+    pub fn features(&self, set: usize) -> Result<Features, Problem> {
+        let mut features = Features(0);
+        for (name, on) in &self.set(set)?.feats {
+            if let Some(feat) = Feat::from_name(name) {
+                features.set(feat, *on != 0);
+            }
+        }
+        Ok(features)
+    }
+
+    /// The default slice of a set, ns.
+    ///
+    /// # Errors
+    /// If there is no such set or it does not tell.
+    pub fn base_slice(&self, set: usize) -> Result<u64, Problem> {
+        let slice = self.set(set)?.base_slice;
+        let field = || format!("sets[{set}].base_slice");
+        slice.ok_or_else(|| Problem::value(field(), "nothing", "the default slice"))
+    }
+
     /// Whether a feature was on in a set (`s` of the record).
     ///
     /// # Errors
     /// If there is no such set or it does not tell.
     pub fn feature(&self, set: usize, name: &str) -> Result<bool, Problem> {
-        let sets: Vec<&Set> = self.sets.iter().collect();
-        let feats = &choose("s", &sets, set)?.feats;
-        let on = feats.get(name).map(|on| *on != 0);
+        let on = self.set(set)?.feats.get(name).map(|on| *on != 0);
         on.ok_or_else(|| Problem::value(format!("sets[{set}].feats"), format!("no {name}"), "it"))
     }
 }

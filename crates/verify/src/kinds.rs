@@ -6,6 +6,7 @@ mod canm;
 mod cdf;
 mod det;
 mod detach;
+mod eevdf;
 mod hload;
 mod init;
 mod lb;
@@ -14,7 +15,6 @@ mod ni;
 mod pelt;
 mod prop;
 mod removed;
-mod rewt;
 mod scan;
 mod shares;
 mod swb;
@@ -26,6 +26,9 @@ use crate::header::Header;
 use crate::outcome::Outcome;
 use crate::wire::{choose, from_line};
 use serde::Deserialize;
+use std::sync::{Arc, LazyLock};
+use wakelab_machine::Machine;
+use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_sched::balance::{CpuIdle, MigrationType};
 
 /// A kind of record that the model can make again.
@@ -42,30 +45,48 @@ pub struct Kind {
 /// All kinds, by name.
 pub const KINDS: &[Kind] = &[
     attach::KIND,
+    eevdf::AVGV,
     canm::KIND,
     cdf::KIND,
+    eevdf::CURR,
+    eevdf::DEQ,
     det::KIND,
     detach::KIND,
+    eevdf::ELIG,
     hload::KIND,
     init::KIND,
+    eevdf::LAG,
     lb::KIND,
     lbres::KIND,
+    eevdf::MSL,
     ni::KIND,
     pelt::KIND,
+    eevdf::PICK,
+    eevdf::PLACE,
+    eevdf::PREEMPT,
     prop::KIND,
     removed::KIND,
-    rewt::KIND,
+    eevdf::REQD,
+    eevdf::REWT,
     scan::KIND,
     shares::KIND,
     swb::KIND,
     tgla::KIND,
     uest::KIND,
+    eevdf::UPDL,
+    eevdf::YIELD,
 ];
 
 /// The kind of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
+
+/// Any machine, for calls that concern one CPU.
+static TOPOLOGY: LazyLock<Arc<SchedTopology>> = LazyLock::new(|| {
+    let machine = Machine::preset("smt2-8").expect("the presets can be read");
+    Arc::new(SchedTopology::build(&machine, &DomainRules::v6_12()))
+});
 
 /// What the records of all kinds have.
 #[derive(Deserialize)]

@@ -54,6 +54,13 @@ impl Comparison {
         self
     }
 
+    /// Goes on with what another has compared.
+    #[must_use]
+    pub fn and(mut self, other: Comparison) -> Self {
+        self.first = self.first.or(other.first);
+        self
+    }
+
     /// The outcome of a record that cannot be racy.
     pub fn outcome(self) -> Outcome {
         self.first.map_or(Outcome::Agree, Outcome::Differ)

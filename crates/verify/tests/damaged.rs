@@ -213,6 +213,31 @@ fn arithmetic_that_is_one_off_differs() {
     assert_eq!(report.shown[0].difference.kernel, off.to_string());
 }
 
+/// A comparison that could not fail would prove nothing.
+#[test]
+fn every_kind_sees_that_one_of_its_numbers_is_another() {
+    for kind in KINDS {
+        let lines = some(&format!("arithmetic/{}__A.jsonl.gz", kind.name), 5);
+        let differs = |line: usize, place: &String| {
+            let mut changed = lines.clone();
+            let value: Value = serde_json::from_str(&lines[line]).unwrap();
+            let number = value.pointer(place).and_then(Value::as_u64).unwrap_or(0);
+            changed[line] = with(&lines[line], place, (number ^ 1).into());
+            compare(&changed).is_ok_and(|report| report.counted.disagree > 0)
+        };
+        let seen = (1..lines.len()).any(|line| {
+            let mut places = Vec::new();
+            numbers(
+                &serde_json::from_str(&lines[line]).unwrap(),
+                "",
+                &mut places,
+            );
+            places.iter().any(|place| differs(line, place))
+        });
+        assert!(seen, "{}", kind.name);
+    }
+}
+
 #[test]
 fn only_decisions_can_be_mutated() {
     let text = some("arithmetic/cdf__A.jsonl.gz", 1).join("\n");

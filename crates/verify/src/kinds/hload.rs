@@ -1,14 +1,13 @@
 //! `hload`: a task's part of its CPU's load, through the groups above it.
 
-use super::Kind;
+use super::{Kind, TOPOLOGY};
 use crate::error::Problem;
 use crate::header::Header;
 use crate::outcome::{Comparison, Outcome};
 use crate::wire::{Amount, Flag, from_line};
 use serde::Deserialize;
-use std::sync::{Arc, LazyLock};
-use wakelab_machine::domains::{DomainRules, SchedTopology};
-use wakelab_machine::{CpuId, CpuMask, Machine, Ns};
+use std::sync::Arc;
+use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::state::Policy;
 use wakelab_sched::{CfsId, Features, Release, Rules, Sched, TaskId, TgId, Tunables};
@@ -34,12 +33,6 @@ struct Record {
 
 /// Group, last update in jiffies, h_load, load_avg of the run queue, of the group's entity.
 type Level = (i64, u64, Amount, Amount, Amount);
-
-/// Any machine: the task's CPU is all that counts.
-static TOPOLOGY: LazyLock<Arc<SchedTopology>> = LazyLock::new(|| {
-    let machine = Machine::preset("smt2-8").expect("the presets can be read");
-    Arc::new(SchedTopology::build(&machine, &DomainRules::v6_12()))
-});
 
 fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     let r: Record = from_line(line)?;
