@@ -11,6 +11,9 @@ use wakelab_machine::{CpuId, CpuMask, Ns};
 pub struct Candidate<'a> {
     /// Where it may run.
     pub cpus: &'a CpuMask,
+    /// Bandwidth control keeps its group back on either CPU (`throttled_lb_pair`); never in a
+    /// simulation, which has none.
+    pub throttled: bool,
     /// A kernel thread bound to one CPU.
     pub per_cpu_kthread: bool,
     /// Running now.
@@ -55,7 +58,7 @@ pub fn task_hot(env: &LbEnv, dst: &Destination<'_>, p: &Candidate<'_>) -> bool {
 /// Whether the task may move to the destination. Notes in `env.flags` what stood in the way, and in
 /// `env.new_dst_cpu` where else the task could go (kernel sched/fair.c, `can_migrate_task`).
 pub fn can_migrate_task(env: &mut LbEnv, dst: &Destination<'_>, p: &Candidate<'_>) -> bool {
-    if p.per_cpu_kthread {
+    if p.throttled || p.per_cpu_kthread {
         return false;
     }
     if !p.cpus.contains(env.dst_cpu) {
@@ -107,6 +110,7 @@ impl Sched {
         let se = &self.se[p.se.index()];
         let cfs = &self.cfs[se.cfs_rq.index()];
         let candidate = Candidate {
+            throttled: false,
             cpus: &p.cpus,
             per_cpu_kthread: p.kthread && p.nr_cpus_allowed == 1,
             running: p.on_cpu,

@@ -48,9 +48,6 @@ struct Record {
 
 fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     let r: Record = from_line(line)?;
-    if r.thr.0 {
-        return Ok(Outcome::Undetermined("bandwidth control is not modelled"));
-    }
     let mut env = LbEnv {
         dst_cpu: cpu("dst", r.dst, header.ncpu)?,
         src_cpu: cpu("src", r.src, header.ncpu)?,
@@ -67,6 +64,7 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     let allowed = CpuMask::from_u64(r.mask).and(&CpuMask::first_n(header.ncpu));
     let group = mask("dgm", r.dgm, header.ncpu)?;
     let task = Candidate {
+        throttled: r.thr.0,
         cpus: &allowed,
         per_cpu_kthread: r.pck.0,
         running: r.run.0,

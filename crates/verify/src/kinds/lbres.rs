@@ -8,7 +8,8 @@ use crate::wire::{Flag, from_line};
 use serde::Deserialize;
 use wakelab_sched::Rules;
 use wakelab_sched::balance::pass::{Outcome as Ended, interval_after};
-use wakelab_sched::balance::{LbEnv, MigrationType};
+use wakelab_sched::balance::env::lbf;
+use wakelab_sched::balance::{CpuIdle, LbEnv, MigrationType};
 
 pub(super) const KIND: Kind = Kind {
     name: "lbres",
@@ -40,15 +41,7 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
         migration_type: migration_type(r.mt)?,
         ..LbEnv::default()
     };
-    let may_push = env.migration_type == MigrationType::Task && r.nbf1 > 2;
-    let failed = r.nbf1 == r.nbf0.wrapping_add(1) && !may_push;
-    let ended = if r.mv > 0 {
-        Ended::Moved
-    } else if r.act.0 || failed {
-        Ended::Failed
-    } else if r.src < 0 {
-        Ended::Balanced
-    } else {
+    let Some(ended) = ended(&r, &env) else {
         return Ok(Outcome::Undetermined(
             "all tasks pinned, or the one to be pushed",
         ));
@@ -58,4 +51,30 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
     Ok(Comparison::new()
         .same("balance_interval", r.bi1, interval)
         .outcome())
+}
+
+/// How the balance ended, by what the record has of it.
+fn ended(r: &Record, env: &LbEnv) -> Option<Ended> {
+    if r.mv > 0 {
+        return Some(Ended::Moved);
+    }
+    if r.src < 0 {
+        return Some(Ended::Balanced);
+    }
+    if r.act.0 {
+        return Some(Ended::Failed);
+    }
+    // The running task is pushed only then, and may be the one that is pinned.
+    let may_push = env.migration_type == MigrationType::Task && r.nbf1 > 2;
+    let all_may_be_pinned = env.has(lbf::ALL_PINNED);
+    if env.idle == CpuIdle::NewlyIdle {
+        // Such a balance counts no failures.
+        return (!may_push && !all_may_be_pinned).then_some(Ended::Failed);
+    }
+    match r.nbf1 {
+        // Nothing moved and the count was set back: all were pinned.
+        0 => Some(Ended::Balanced),
+        after if after == r.nbf0.wrapping_add(1) && !may_push => Some(Ended::Failed),
+        _ => None,
+    }
 }
