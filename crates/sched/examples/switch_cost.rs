@@ -12,7 +12,7 @@ use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, ENQUEUE_WAKEUP};
 use wakelab_sched::state::Policy;
-use wakelab_sched::{Features, Release, Rules, Sched, TaskId, TgId, Tunables};
+use wakelab_sched::{Cookie, Features, Release, Rules, Sched, TaskId, TgId, Tunables};
 
 const CPUS: usize = 384;
 const TASKS: usize = 1280;
@@ -39,6 +39,7 @@ fn populated() -> (Sched, Vec<Vec<TaskId>>) {
             cpus: CpuMask::first_n(CPUS),
             cpu,
             kthread: false,
+            cookie: Cookie::NONE,
         });
         sched.wake_up_new_task(p, cpu);
         sched.switch_task(cpu);

@@ -58,6 +58,21 @@ table_index!(
     /// A fair run queue: `tg * ncpu + cpu`.
     CfsId);
 
+/// A core-scheduling cookie (`core_cookie`): tasks with the same one may share a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cookie(pub u64);
+
+impl Cookie {
+    /// No cookie: such tasks trust each other, and no task that has one.
+    pub const NONE: Cookie = Cookie(0);
+
+    /// Whether there is one.
+    #[inline(always)]
+    pub fn is_some(self) -> bool {
+        self.0 != 0
+    }
+}
+
 impl TgId {
     /// `root_task_group`.
     pub const ROOT: TgId = TgId(0);

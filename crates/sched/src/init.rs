@@ -6,8 +6,8 @@ use crate::ids::{SeId, TgId};
 use crate::placement::Ranks;
 use crate::rules::{Rules, Tunables};
 use crate::state::{
-    CfsRq, DomainState, GroupCapacity, LlcShared, Nohz, RootDomain, Rq, Sched, SchedEntity,
-    TaskGroup,
+    CfsRq, CoreSched, DomainState, GroupCapacity, LlcShared, Nohz, RootDomain, Rq, Sched,
+    SchedEntity, TaskGroup,
 };
 use crate::touch::Touches;
 use crate::weight::{NICE_0_LOAD, scale_load};
@@ -41,6 +41,10 @@ impl Sched {
             nohz: Nohz::default(),
             ranks: Arc::new(Ranks::of(&topo)),
             lb: Balance::new(&topo, &tun),
+            core: CoreSched::new(topo.cpus.iter().enumerate().map(|(cpu, place)| {
+                let lowest = place.smt.iter().next();
+                lowest.unwrap_or(CpuId::from_index(cpu))
+            })),
             now: 0,
             touch: Touches::default(),
             topo,

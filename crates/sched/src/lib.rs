@@ -18,7 +18,7 @@ mod ttwu;
 pub mod weight;
 
 pub use features::{Feat, FeatureError, FeatureSet, Features};
-pub use ids::{CfsId, SeId, TaskId, TgId};
+pub use ids::{CfsId, Cookie, SeId, TaskId, TgId};
 pub use rules::{Release, Rules, Tunables};
 pub use state::{CfsRq, Rq, Sched, SchedAvg, SchedEntity, Task, TaskGroup};
 pub use touch::{Line, Touches};

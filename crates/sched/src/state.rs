@@ -1,10 +1,12 @@
 //! The scheduler's state: everything that the kernel's fair class keeps, in flat tables.
 
+mod core;
 mod entity;
 mod group;
 mod rq;
 mod task;
 
+pub use core::{CoreRq, CoreSched};
 pub use entity::{SchedAvg, SchedEntity, TreeNode, UtilEst};
 pub use group::{DomainState, GroupCapacity, LlcShared, Nohz, RootDomain, TaskGroup};
 pub use rq::{CfsRq, Removed, Rq, Timeline, TreeKey};
@@ -58,6 +60,8 @@ pub struct Sched {
     pub nohz: Nohz,
     /// What load balancing keeps besides: tables, pending active balances, statistics.
     pub lb: Balance,
+    /// Core scheduling.
+    pub core: CoreSched,
     /// The latest time that any run queue's clock was told, ns (`sched_clock`).
     pub now: u64,
     /// Shared lines touched by the operation under way.

@@ -11,7 +11,9 @@ use wakelab_sched::balance::{CpuIdle, kick};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::fair::flags::DEQUEUE_SLEEP;
 use wakelab_sched::state::Policy;
-use wakelab_sched::{Features, Line, Release, Rules, Sched, TaskId, TgId, Touches, Tunables};
+use wakelab_sched::{
+    Cookie, Features, Line, Release, Rules, Sched, TaskId, TgId, Touches, Tunables,
+};
 
 const SECOND: u64 = 1_000_000_000;
 const TICK: u64 = 4_000_000;
@@ -48,6 +50,7 @@ fn spawn_on(sched: &mut Sched, cpu: CpuId, cpus: CpuMask, now: u64) -> TaskId {
         cpus,
         cpu,
         kthread: false,
+        cookie: Cookie::NONE,
     };
     let p = sched.new_task(&spec);
     sched.wake_up_new_task(p, cpu);

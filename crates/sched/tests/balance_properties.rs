@@ -10,7 +10,7 @@ use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, ENQUEUE_WAKEUP};
 use wakelab_sched::state::Policy;
-use wakelab_sched::{Features, Release, Rules, Sched, TaskId, TgId, Touches, Tunables};
+use wakelab_sched::{Cookie, Features, Release, Rules, Sched, TaskId, TgId, Touches, Tunables};
 
 const MACHINES: [&str; 4] = ["smt2-8", "hypervisor-64", "kunpeng-920", "power10-llc4"];
 
@@ -141,6 +141,7 @@ impl World {
             cpus,
             cpu,
             kthread: false,
+            cookie: Cookie::NONE,
         });
         self.sched.wake_up_new_task(p, cpu);
     }

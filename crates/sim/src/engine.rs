@@ -31,7 +31,7 @@ use wakelab_sched::balance::CpuIdle;
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::placement::wf;
-use wakelab_sched::{Release, Rules, Sched, TaskId, TgId, Tunables};
+use wakelab_sched::{Cookie, Release, Rules, Sched, TaskId, TgId, Tunables};
 
 /// How tasks are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,6 +200,7 @@ impl<W: Workload> Engine<W> {
             cpus: CpuMask::first_n(ncpu),
             cpu,
             kthread: false,
+            cookie: Cookie::NONE,
         };
         let now = Ns(self.now);
         for index in 0..ncpu {

@@ -3,8 +3,8 @@
 use crate::object::{Chan, ChanId};
 use crate::rng::Rng;
 use wakelab_machine::{CpuMask, Ns};
-use wakelab_sched::TaskId;
 use wakelab_sched::state::Policy;
+use wakelab_sched::{Cookie, TaskId};
 
 /// One thing that a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Attributes {
     pub policy: Option<Policy>,
     /// Where it may run; CPUs that do not exist are left out.
     pub cpus: Option<CpuMask>,
+    /// The core-scheduling cookie ([`Cookie::NONE`] takes it away).
+    pub cookie: Option<Cookie>,
 }
 
 /// A workload: what every task does, one thing after the other.

@@ -4,7 +4,7 @@ use super::flags::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED, ENQUEUE_INITIAL,
     ENQUEUE_MIGRATED, ENQUEUE_MOVE, ENQUEUE_RESTORE, WF_FORK,
 };
-use crate::ids::{CfsId, SeId, TaskId, TgId};
+use crate::ids::{CfsId, Cookie, SeId, TaskId, TgId};
 use crate::state::{Policy, Sched, SchedAvg, SchedEntity, Task};
 use crate::weight::{LoadWeight, scale_load_down};
 use wakelab_machine::{CpuId, CpuMask, Ns};
@@ -29,6 +29,8 @@ pub struct TaskSpec {
     pub cpu: CpuId,
     /// Whether it is a kernel thread.
     pub kthread: bool,
+    /// Its core-scheduling cookie: its parent's, unless it is given another (`sched_core_fork`).
+    pub cookie: Cookie,
 }
 
 /// The weight of a policy and nice level (`set_load_weight`).
@@ -57,6 +59,7 @@ impl Sched {
     /// up to date; its vruntime follows from that CPU's running task.
     pub fn new_task(&mut self, spec: &TaskSpec) -> TaskId {
         let p = TaskId::from_index(self.tasks.len());
+        self.core.enabled |= spec.cookie.is_some();
         let se_id = SeId::from_index(self.se.len());
         let lw = load_weight(spec.policy, spec.nice);
         let avg = SchedAvg {
@@ -91,6 +94,7 @@ impl Sched {
             on_cpu: false,
             exiting: false,
             kthread: spec.kthread,
+            cookie: spec.cookie,
             last_wakee: TaskId::NONE,
             wakee_flips: 0,
             wakee_flip_decay_ts: 0,

@@ -296,20 +296,19 @@ impl View for Live<'_> {
         self.sched.sgc[group.index()]
     }
 
-    /// Core scheduling is not modelled in the simulator yet.
     #[inline(always)]
     fn core_sched(&self) -> bool {
-        false
+        self.sched.core.enabled
     }
 
     #[inline(always)]
     fn cookie(&self) -> u64 {
-        0
+        self.sched.tasks[self.p.index()].cookie.0
     }
 
     #[inline(always)]
-    fn core_cookie(&self, _cpu: CpuId) -> u64 {
-        0
+    fn core_cookie(&self, cpu: CpuId) -> u64 {
+        self.sched.core.cookie(cpu).0
     }
 
     /// Halves once a jiffy since it was last set: what was idle then is not any more.

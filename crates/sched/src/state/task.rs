@@ -1,6 +1,6 @@
 //! Tasks.
 
-use crate::ids::{SeId, TgId};
+use crate::ids::{Cookie, SeId, TgId};
 use wakelab_machine::{CpuId, CpuMask};
 
 /// The fair class's policies.
@@ -52,6 +52,8 @@ pub struct Task {
     pub exiting: bool,
     /// A kernel thread (PF_KTHREAD).
     pub kthread: bool,
+    /// `core_cookie`.
+    pub cookie: Cookie,
     /// `last_wakee`, as a task index or none.
     pub last_wakee: crate::ids::TaskId,
     /// `wakee_flips`.

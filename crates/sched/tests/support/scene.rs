@@ -6,7 +6,7 @@ use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP};
 use wakelab_sched::state::Policy;
-use wakelab_sched::{Features, Release, Rules, Sched, TaskId, TgId, Tunables};
+use wakelab_sched::{Cookie, Features, Release, Rules, Sched, TaskId, TgId, Tunables};
 
 pub const MS: u64 = 1_000_000;
 
@@ -47,6 +47,7 @@ impl Scene {
             cpus,
             cpu,
             kthread: false,
+            cookie: Cookie::NONE,
         };
         let p = self.sched.new_task(&spec);
         self.sched.wake_up_new_task(p, cpu);

@@ -247,6 +247,7 @@ impl<W: Workload> Engine<W> {
                 .map_or(from.cpus, |cpus| cpus.and(&self.all_cpus())),
             cpu,
             kthread: false,
+            cookie: attributes.cookie.unwrap_or(from.cookie),
         };
         let child = self.add_task(&spec, spawn.role);
         self.sched.touch.clear();

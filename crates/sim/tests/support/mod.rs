@@ -186,6 +186,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
                             nice,
                             policy,
                             cpus: work::affinity(cpus, ncpu),
+                            cookie: None,
                         },
                     })
                     .collect();

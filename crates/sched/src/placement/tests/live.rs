@@ -2,7 +2,7 @@
 
 use super::fixture::{Shape, TWO_LLCS};
 use crate::features::{Feat, FeatureSet};
-use crate::ids::{TaskId, TgId};
+use crate::ids::{Cookie, TaskId, TgId};
 use crate::placement::{Reason, wf};
 use crate::rules::{Release, Rules, Tunables};
 use crate::state::{Policy, Sched};
@@ -27,6 +27,7 @@ fn sched(shape: Shape, prev: u16) -> (Sched, TaskId, TaskId) {
             cpus: CpuMask::first_n(shape.ncpu()),
             cpu: CpuId(cpu),
             kthread: false,
+            cookie: Cookie::NONE,
         };
         sched.new_task(&spec)
     };

@@ -8,7 +8,7 @@ use wakelab_machine::domains::SchedTopology;
 use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::state::Policy;
-use wakelab_sched::{CfsId, Features, Release, Rules, Sched, SeId, TaskId, TgId, Tunables};
+use wakelab_sched::{CfsId, Cookie, Features, Release, Rules, Sched, SeId, TaskId, TgId, Tunables};
 
 /// The CPU.
 pub const CPU: CpuId = CpuId(0);
@@ -57,6 +57,7 @@ impl Stage {
                 cpus: CpuMask::first_n(1),
                 cpu: CPU,
                 kthread: false,
+                cookie: Cookie::NONE,
             });
         }
         Stage { empty }
