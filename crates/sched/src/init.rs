@@ -41,10 +41,7 @@ impl Sched {
             nohz: Nohz::default(),
             ranks: Arc::new(Ranks::of(&topo)),
             lb: Balance::new(&topo, &tun),
-            core: CoreSched::new(topo.cpus.iter().enumerate().map(|(cpu, place)| {
-                let lowest = place.smt.iter().next();
-                lowest.unwrap_or(CpuId::from_index(cpu))
-            })),
+            core: CoreSched::new(topo.cores.iter().map(|cpus| cpus.iter().collect())),
             now: 0,
             touch: Touches::default(),
             topo,

@@ -5,6 +5,7 @@
 //! what it did to shared cache lines is left in [`Touches`] for the engine to charge.
 
 pub mod balance;
+pub mod core_sched;
 pub mod fair;
 pub mod features;
 pub mod ids;

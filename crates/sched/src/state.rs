@@ -1,12 +1,12 @@
 //! The scheduler's state: everything that the kernel's fair class keeps, in flat tables.
 
-mod core;
+mod core_sched;
 mod entity;
 mod group;
 mod rq;
 mod task;
 
-pub use core::{CoreRq, CoreSched};
+pub use core_sched::{CoreRq, CoreSched, Pick};
 pub use entity::{SchedAvg, SchedEntity, TreeNode, UtilEst};
 pub use group::{DomainState, GroupCapacity, LlcShared, Nohz, RootDomain, TaskGroup};
 pub use rq::{CfsRq, Removed, Rq, Timeline, TreeKey};

@@ -117,7 +117,7 @@ impl Sched {
             idle_policy: p.policy == Policy::Idle,
             buddy: cfs.next == p.se || cfs.last == p.se,
             since_exec: self.rq(env.src_cpu).clock_task.wrapping_sub(se.exec_start) as i64,
-            cookie_match: true,
+            cookie_match: self.core_cookie_match(env.dst_cpu, task),
         };
         let dst = Destination {
             nr_running: self.rq(env.dst_cpu).nr_running,

@@ -154,6 +154,9 @@ impl Sched {
     /// `need_resched`. Levels that the old and the new task share are left alone, as
     /// `pick_next_task_fair` does.
     pub fn switch_task(&mut self, cpu: CpuId) -> TaskId {
+        if self.core.enabled {
+            return self.switch_task_core(cpu);
+        }
         let prev = self.rqs[cpu.index()].curr;
         let next = self.pick_next_task_fair(cpu);
         if next == prev {

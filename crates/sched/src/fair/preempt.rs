@@ -106,6 +106,9 @@ impl Sched {
             walk = self.se[walk.index()].parent;
         }
         self.update_misfit_status(cpu, curr);
+        if self.core.enabled {
+            self.task_tick_core(cpu, curr);
+        }
     }
 
     /// `entity_tick`.

@@ -95,6 +95,9 @@ impl Sched {
             exiting: false,
             kthread: spec.kthread,
             cookie: spec.cookie,
+            core_queued: false,
+            core_occupation: 0,
+            core_forceidle_sum: 0,
             last_wakee: TaskId::NONE,
             wakee_flips: 0,
             wakee_flip_decay_ts: 0,
@@ -166,6 +169,9 @@ impl Sched {
         }
         task.on_rq = true;
         self.enqueue_task_fair(cpu, p, flags);
+        if self.core.enabled {
+            self.core_enqueue(cpu, p);
+        }
         self.sync_idle(cpu);
     }
 
@@ -180,6 +186,9 @@ impl Sched {
         }
         task.on_rq = false;
         task.migrating = flags & DEQUEUE_SLEEP == 0;
+        if self.core.enabled {
+            self.core_dequeue(cpu, p, flags);
+        }
         if !self.dequeue_task_fair(cpu, p, flags) {
             self.tasks[p.index()].on_rq = true;
         }
@@ -191,6 +200,9 @@ impl Sched {
     pub fn wake_delayed(&mut self, cpu: CpuId, p: TaskId, wake_flags: u32) {
         debug_assert!(self.is_delayed(p) && self.tasks[p.index()].cpu == cpu);
         self.enqueue_task_fair(cpu, p, ENQUEUE_DELAYED);
+        if self.core.enabled {
+            self.core_enqueue(cpu, p);
+        }
         if !self.tasks[p.index()].on_cpu {
             self.check_preempt_curr(cpu, p, wake_flags);
         }
@@ -237,6 +249,9 @@ impl Sched {
         let (cpu, queued) = (task.cpu, task.on_rq);
         let running = self.rqs[cpu.index()].curr == p;
         if queued {
+            if self.core.enabled {
+                self.core_dequeue(cpu, p, flags);
+            }
             self.dequeue_task_fair(cpu, p, flags);
         }
         if running {
@@ -249,6 +264,9 @@ impl Sched {
         let cpu = self.tasks[p.index()].cpu;
         if queued {
             self.enqueue_task_fair(cpu, p, flags);
+            if self.core.enabled {
+                self.core_enqueue(cpu, p);
+            }
         }
         if running {
             self.set_next_task(cpu, p);

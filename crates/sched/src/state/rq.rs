@@ -63,6 +63,10 @@ pub struct CfsRq {
     pub avg_vruntime: i64,
     /// EEVDF: sum of the scaled-down weights in the tree.
     pub avg_load: u64,
+    /// Core scheduling: the virtual time that tasks of different CPUs are compared by.
+    pub zero_vruntime_fi: u64,
+    /// Core scheduling: the force idle (`core_forceidle_seq`) that it was noted for.
+    pub forceidle_seq: u32,
     /// Of `h_nr_running`, tasks that sleep but are still queued (DELAY_DEQUEUE).
     pub h_nr_delayed: u32,
     /// The running entity of this level.

@@ -54,6 +54,12 @@ pub struct Task {
     pub kthread: bool,
     /// `core_cookie`.
     pub cookie: Cookie,
+    /// It is in its CPU's `core_tree`.
+    pub core_queued: bool,
+    /// `core_occupation`: how many CPUs of the core had a task when it was last picked.
+    pub core_occupation: u32,
+    /// `core_forceidle_sum`: forced idle that siblings had while it ran, ns.
+    pub core_forceidle_sum: u64,
     /// `last_wakee`, as a task index or none.
     pub last_wakee: crate::ids::TaskId,
     /// `wakee_flips`.

@@ -1,0 +1,105 @@
+//! What core scheduling keeps (kernel 6.12 `sched/sched.h`, CONFIG_SCHED_CORE).
+
+use crate::ids::{Cookie, TaskId};
+use std::collections::BTreeMap;
+use wakelab_machine::CpuId;
+
+/// What a pick chose for a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// The idle task.
+    Idle,
+    /// A fair task.
+    Task(TaskId),
+    /// The stopper, which comes before all others and has no cookie.
+    Stop,
+}
+
+/// The core-scheduling part of `struct rq`. What a core shares is in the record of its leader.
+#[derive(Clone, Debug, Default)]
+pub struct CoreRq {
+    /// The CPU whose record holds what the core shares (`rq->core`): its lowest one.
+    pub leader: CpuId,
+    /// What a pick of a sibling chose for this CPU, until it has switched to that (`core_pick`).
+    pub core_pick: Option<Pick>,
+    /// `core_sched_seq`: the core-wide pick that this CPU has followed.
+    pub core_sched_seq: u64,
+    /// `core_tree`: queued tasks that have a cookie, by cookie and then by what was their priority
+    /// when they were queued.
+    pub core_tree: Vec<TaskId>,
+    /// `core_occupation` of the idle task.
+    pub idle_occupation: u32,
+    /// The stopper is queued.
+    pub stop: bool,
+    /// While it is forced idle, the cookie of the task that it would run by itself.
+    pub blocked: Option<Cookie>,
+    /// Time for which it has been forced idle, ns.
+    pub forceidle_sum: u64,
+    /// Of the leader: the core's CPUs, ascending.
+    pub members: Vec<CpuId>,
+    /// Of the leader: `core_task_seq`, which counts changes of what is queued, and picks.
+    pub core_task_seq: u64,
+    /// Of the leader: `core_pick_seq`, the `core_task_seq` of the last core-wide pick.
+    pub core_pick_seq: u64,
+    /// Of the leader: `core_cookie`, what the core may run.
+    pub core_cookie: Cookie,
+    /// Of the leader: `core_forceidle_count`, CPUs that are forced idle.
+    pub core_forceidle_count: u32,
+    /// Of the leader: `core_forceidle_seq`, which counts the times that force idle began.
+    pub core_forceidle_seq: u32,
+    /// Of the leader: `core_forceidle_occupation`, CPUs that run something meanwhile.
+    pub core_forceidle_occupation: u32,
+    /// Of the leader: `core_forceidle_start`, since when it is not accounted, ns, 0 if none is.
+    pub core_forceidle_start: u64,
+}
+
+/// Core scheduling, for the whole machine.
+#[derive(Clone, Debug, Default)]
+pub struct CoreSched {
+    /// `__sched_core_enabled`: some task has, or had, a cookie.
+    pub enabled: bool,
+    /// By CPU.
+    pub rqs: Vec<CoreRq>,
+    /// Forced-idle time by the cookie that the core ran and the one that it kept waiting, ns of a CPU.
+    pub pairs: BTreeMap<(Cookie, Cookie), u64>,
+    /// Tasks that `sched_core_balance` pulled.
+    pub stolen: u64,
+}
+
+impl CoreSched {
+    /// All CPUs at rest, each core led by its lowest CPU.
+    pub fn new(cores: impl Iterator<Item = Vec<CpuId>>) -> CoreSched {
+        let mut core = CoreSched::default();
+        for members in cores {
+            for &cpu in &members {
+                let leader = members[0];
+                let rqs = &mut core.rqs;
+                rqs.resize_with(rqs.len().max(cpu.index() + 1), CoreRq::default);
+                rqs[cpu.index()].leader = leader;
+            }
+            if let Some(leader) = members.first().copied() {
+                core.rqs[leader.index()].members = members;
+            }
+        }
+        core
+    }
+
+    /// What a CPU's core shares (`rq->core`).
+    #[inline(always)]
+    pub fn of(&self, cpu: CpuId) -> &CoreRq {
+        &self.rqs[self.rqs[cpu.index()].leader.index()]
+    }
+
+    /// What a CPU's core shares, to change.
+    #[inline(always)]
+    pub fn of_mut(&mut self, cpu: CpuId) -> &mut CoreRq {
+        let leader = self.rqs[cpu.index()].leader;
+        &mut self.rqs[leader.index()]
+    }
+
+    /// The cookie of a CPU's core as of its last pick.
+    #[inline(always)]
+    pub fn cookie(&self, cpu: CpuId) -> Cookie {
+        self.of(cpu).core_cookie
+    }
+}
