@@ -4,6 +4,7 @@
 //! interrupt, and its next tick. One more slot is for timers. All state changes happen at event
 //! time; what an event costs its CPU is added to the time of its next one.
 
+mod core_sched;
 mod cpu;
 mod ops;
 mod schedule;

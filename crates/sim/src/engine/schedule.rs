@@ -65,13 +65,17 @@ impl<W: Workload> Engine<W> {
 
     /// Picks the next task and switches to it, after a look at other CPUs if there is none here.
     /// What was noted in `touch` and `lead` so far is paid on the way.
-    fn switch(&mut self, cpu: CpuId, prev: TaskId) {
+    pub(super) fn switch(&mut self, cpu: CpuId, prev: TaskId) {
+        let from_idle = prev.is_none() && !self.cpus[cpu.index()].stop_pending;
         let prev = if self.cpus[cpu.index()].stop_pending {
             self.run_stopper(cpu, prev);
             TaskId::NONE
         } else {
             prev
         };
+        if self.sched.core.enabled {
+            return self.switch_core(cpu, prev, from_idle);
+        }
         if self.sched.only_delayed(cpu) {
             // The kernel picks first and looks at other CPUs if that leaves nothing.
             self.sched.pick_next_task_fair(cpu);
@@ -93,6 +97,9 @@ impl<W: Workload> Engine<W> {
     pub(super) fn newidle_done(&mut self, cpu: CpuId) {
         let prev = self.sched.rq(cpu).curr;
         self.begin_schedule(cpu);
+        if self.sched.core.enabled {
+            return self.newidle_core_done(cpu, prev);
+        }
         if self.sched.only_delayed(cpu) {
             return self.switch(cpu, prev);
         }
@@ -103,6 +110,12 @@ impl<W: Workload> Engine<W> {
         let mut cost = self.lead;
         let next = self.sched.switch_task(cpu);
         cost += self.pay(cpu, cost);
+        self.go_on_with(cpu, prev, next, cost);
+    }
+
+    /// The task that was picked starts or goes on, `cost` ns after the event.
+    #[inline(always)]
+    pub(super) fn go_on_with(&mut self, cpu: CpuId, prev: TaskId, next: TaskId, mut cost: u64) {
         if next.is_none() {
             return self.enter_idle(cpu, prev, cost);
         }
@@ -153,6 +166,9 @@ impl<W: Workload> Engine<W> {
             self.sched.nohz_balance_enter_idle(cpu);
         }
         let mut cost = cost + self.pay(cpu, cost) + self.prices.idle_enter;
+        if self.sched.core.enabled {
+            cost += self.core_balance(cpu, cost);
+        }
         cost += self.idle_loop_balance(cpu, cost);
         self.count_switch(prev);
         self.becomes_idle(cpu);
@@ -167,7 +183,8 @@ impl<W: Workload> Engine<W> {
         if stop_tick {
             slot.tick_at = NEVER;
         }
-        if self.sched.rq(cpu).ttwu_pending {
+        let stolen = self.sched.core.enabled && self.sched.rq(cpu).need_resched;
+        if stolen || self.sched.rq(cpu).ttwu_pending {
             slot.irq_at = slot.irq_at.min(slot.rare.ready_at.max(self.now + 1));
         }
         self.arm(cpu);
@@ -222,7 +239,7 @@ impl<W: Workload> Engine<W> {
             cost += self.balance_softirq(cpu, cost);
         }
         if idle {
-            if self.sched.rq(cpu).nr_running > 0 {
+            if self.has_to_run(cpu) {
                 return self.leave_idle(cpu, cost);
             }
             return self.arm(cpu);

@@ -21,6 +21,7 @@ impl<W: Workload> Engine<W> {
         if !idle {
             self.sched.task_tick(cpu);
         }
+        self.sched.sched_core_tick(cpu);
         let balance = self.sched.scheduler_tick_balance(cpu, Ns(self.now));
         let mut cost = self.prices.tick + self.pay(cpu, 0);
         if let Some((target, _)) = balance.kick {
@@ -38,7 +39,7 @@ impl<W: Workload> Engine<W> {
 
     /// After a tick in idle: run what balancing brought, else stop the tick.
     fn idle_tick(&mut self, cpu: CpuId, cost: u64) {
-        if self.sched.rq(cpu).nr_running > 0 {
+        if self.has_to_run(cpu) {
             return self.leave_idle(cpu, cost);
         }
         self.sched.touch.clear();
@@ -110,7 +111,7 @@ impl<W: Workload> Engine<W> {
     }
 
     /// Tells other CPUs that balancing on their behalf brought them tasks to switch to.
-    fn notify_balanced(&mut self, cpu: CpuId, at: u64) {
+    pub(super) fn notify_balanced(&mut self, cpu: CpuId, at: u64) {
         for n in 0..self.sched.lb.arrivals.len() {
             let other = self.sched.lb.arrivals[n];
             if other != cpu && self.sched.rq(other).need_resched {
@@ -124,6 +125,9 @@ impl<W: Workload> Engine<W> {
         while let Some(busiest) = self.sched.lb.pending_active.pop() {
             self.cpus[busiest.index()].stop_pending = true;
             self.sched.rq_mut(busiest).need_resched = true;
+            if self.sched.core.enabled {
+                self.sched.set_stopper(busiest, true);
+            }
             self.interrupt(cpu, busiest, at);
         }
     }
@@ -132,6 +136,9 @@ impl<W: Workload> Engine<W> {
     /// displaced it, so that it is queued and no longer running.
     pub(super) fn run_stopper(&mut self, cpu: CpuId, prev: TaskId) {
         self.cpus[cpu.index()].stop_pending = false;
+        if self.sched.core.enabled {
+            self.sched.set_stopper(cpu, false);
+        }
         if self.sched.rq(cpu).curr.is_some() {
             self.count_switch(prev);
             self.sched.put_prev_task(cpu, prev);

@@ -3,7 +3,7 @@
 #[path = "../../../sched/tests/support/consistency.rs"]
 mod consistency;
 
-use super::Scene;
+use super::{Scene, exclusive};
 use proptest::test_runner::TestCaseError;
 use wakelab_machine::CpuId;
 use wakelab_sched::{Sched, TaskId, TgId};
@@ -42,6 +42,7 @@ pub fn run_checked(scene: &Scene) -> Result<(), TestCaseError> {
             check_sums(engine.sched()).map_err(fail)?;
             consistency::check(engine.sched()).map_err(fail)?;
         }
+        exclusive::check(&engine).map_err(fail)?;
         watch.look(engine.sched(), now).map_err(fail)?;
         if !more {
             break;

@@ -1,6 +1,7 @@
 //! Random machines, workloads and features, and the checks between events.
 
 mod check;
+mod exclusive;
 mod work;
 
 pub use check::run_checked;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_machine::topology::Machine;
 use wakelab_sched::features::{Feat, FeatureSet};
-use wakelab_sched::{Release, state::Policy};
+use wakelab_sched::{Cookie, Release, state::Policy};
 use wakelab_sim::{Attributes, Engine, Grouping, Outcome, RunConfig, RunError, Start};
 pub use work::{Pairs, Task};
 
@@ -59,13 +60,20 @@ pub fn machine_strategy() -> impl Strategy<Value = Arc<Machine>> {
         1usize..=2,
         1usize..=3,
         prop_oneof![Just(1usize), Just(2), Just(4)],
+        prop_oneof![Just("siblings-last"), Just("consecutive")],
     )
-        .prop_map(|(packages, llcs, cores, threads)| {
-            Arc::new(machine_of(packages, llcs, cores, threads))
+        .prop_map(|(packages, llcs, cores, threads, numbering)| {
+            Arc::new(machine_of(packages, llcs, cores, threads, numbering))
         })
 }
 
-fn machine_of(packages: usize, llcs: usize, cores: usize, threads: usize) -> Machine {
+fn machine_of(
+    packages: usize,
+    llcs: usize,
+    cores: usize,
+    threads: usize,
+    numbering: &str,
+) -> Machine {
     let like = if threads == 4 {
         "power9-2s44c"
     } else {
@@ -86,7 +94,7 @@ fn machine_of(packages: usize, llcs: usize, cores: usize, threads: usize) -> Mac
         llcs_per_die = {llcs}
         cores_per_llc = {cores}
         threads_per_core = {threads}
-        numbering = "siblings-last"
+        numbering = "{numbering}"
         {distances}
         [[idle_state]]
         name = "C1"
@@ -109,7 +117,7 @@ fn machine_of(packages: usize, llcs: usize, cores: usize, threads: usize) -> Mac
 
 /// A release, and features that the model acts on in it, any of them flipped.
 fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
-    const FLIPPED: [Feat; 22] = [
+    const FLIPPED: [Feat; 23] = [
         Feat::GENTLE_FAIR_SLEEPERS,
         Feat::START_DEBIT,
         Feat::NEXT_BUDDY,
@@ -132,6 +140,7 @@ fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
         Feat::PICK_BUDDY,
         Feat::DELAY_DEQUEUE,
         Feat::DELAY_ZERO,
+        Feat::SIS_COOKIE,
     ];
     let release = prop::sample::select(&Release::ALL[..]);
     (release, any::<u32>()).prop_map(|(release, flips)| {
@@ -202,4 +211,15 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
                 }
             },
         )
+}
+
+/// Scenes in which most tasks have one of a few cookies.
+pub fn cookie_scene_strategy() -> impl Strategy<Value = Scene> {
+    let cookies = prop::collection::vec(0u64..=3, 20);
+    (scene_strategy(), cookies).prop_map(|(mut scene, cookies)| {
+        for (task, cookie) in scene.tasks.iter_mut().zip(cookies) {
+            task.attributes.cookie = (cookie != 0).then_some(Cookie(cookie));
+        }
+        scene
+    })
 }

@@ -1,0 +1,118 @@
+//! Core scheduling: what the pick of one CPU asks of its siblings.
+//!
+//! A sibling that must switch is interrupted. In a task's own code it stops at once, so that no two
+//! tasks with different cookies run there at the same time; in the kernel it goes on to the end of
+//! what it does, as kernels without preemption do. (A real sibling runs on for as long as the
+//! interrupt travels.)
+
+use super::Engine;
+use super::cpu::Phase;
+use crate::work::Workload;
+use wakelab_machine::{CpuId, Ns};
+use wakelab_sched::TaskId;
+
+impl<W: Workload> Engine<W> {
+    /// Whether the running task of a CPU is in its own code, not in the kernel.
+    pub fn in_own_code(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].phase == Phase::Compute
+    }
+
+    /// Whether an idle CPU has something that it must leave idle for: one that is forced idle stays
+    /// so until it is told.
+    #[inline]
+    pub(super) fn has_to_run(&self, cpu: CpuId) -> bool {
+        let rq = self.sched.rq(cpu);
+        if self.sched.core.enabled {
+            return rq.need_resched && rq.nr_running > 0 || self.cpus[cpu.index()].stop_pending;
+        }
+        rq.nr_running > 0
+    }
+
+    /// `switch` with core scheduling: other CPUs are looked at before the pick, and neither if that
+    /// follows a sibling's nor by the idle task (`prev_balance`).
+    #[inline(never)]
+    pub(super) fn switch_core(&mut self, cpu: CpuId, prev: TaskId, from_idle: bool) {
+        if !from_idle && self.sched.rq(cpu).nr_running == 0 && !self.sched.core_pick_ready(cpu) {
+            let lead = self.lead + self.pay(cpu, self.lead);
+            let cost = self.newidle(cpu, lead);
+            if cost > 0 {
+                return self.set_phase(cpu, Phase::NewIdle, self.now + lead + cost);
+            }
+            self.lead = lead;
+            self.sched.touch.clear();
+            self.sched.forget_core_pick(cpu);
+        }
+        self.switch_core_to_next(cpu, prev);
+    }
+
+    /// A newly-idle balance is over, with core scheduling.
+    pub(super) fn newidle_core_done(&mut self, cpu: CpuId, prev: TaskId) {
+        self.sched.forget_core_pick(cpu);
+        if self.cpus[cpu.index()].stop_pending {
+            return self.switch(cpu, prev);
+        }
+        self.switch_core_to_next(cpu, prev);
+    }
+
+    fn switch_core_to_next(&mut self, cpu: CpuId, prev: TaskId) {
+        let before = self.sched.core.of(cpu).core_pick_seq;
+        let lead = self.lead;
+        let next = self.sched.switch_task(cpu);
+        let mut cost = lead + self.pay(cpu, lead);
+        let core_wide = self.sched.core.of(cpu).core_pick_seq != before;
+        if core_wide {
+            cost += self.tell_siblings(cpu, cost);
+        }
+        self.go_on_with(cpu, prev, next, cost);
+        if core_wide {
+            self.stop_siblings(cpu);
+        }
+    }
+
+    /// Interrupts the siblings that must switch. Returns what it took the sender, ns.
+    fn tell_siblings(&mut self, cpu: CpuId, lead: u64) -> u64 {
+        let mut cost = 0;
+        for n in 0..self.siblings[cpu.index()].len() {
+            let sibling = self.siblings[cpu.index()][n];
+            if !self.sched.rq(sibling).need_resched {
+                continue;
+            }
+            cost += if self.stops_at_once(sibling) {
+                self.prices.ipi_send
+            } else {
+                self.interrupt(cpu, sibling, self.now + lead + cost)
+            };
+        }
+        cost
+    }
+
+    fn stops_at_once(&self, cpu: CpuId) -> bool {
+        matches!(self.cpus[cpu.index()].phase, Phase::Compute | Phase::Spin)
+    }
+
+    /// The siblings that were told while in a task's own code switch now.
+    fn stop_siblings(&mut self, cpu: CpuId) {
+        let preempting = self.preempting;
+        for n in 0..self.siblings[cpu.index()].len() {
+            let sibling = self.siblings[cpu.index()][n];
+            if self.sched.rq(sibling).need_resched && self.stops_at_once(sibling) {
+                self.delay(sibling, self.prices.ipi_receive);
+                self.resched_now(sibling);
+            }
+        }
+        self.preempting = preempting;
+    }
+
+    /// A CPU that has just been forced idle looks for a task that fits, before it sleeps. Returns
+    /// what that took, ns.
+    pub(super) fn core_balance(&mut self, cpu: CpuId, lead: u64) -> u64 {
+        if !self.sched.needs_core_balance(cpu) {
+            return 0;
+        }
+        self.sched.touch.clear();
+        self.sched.sched_core_balance(cpu, Ns(self.now));
+        let cost = self.pay(cpu, lead);
+        self.notify_balanced(cpu, self.now + lead + cost);
+        cost
+    }
+}

@@ -1,0 +1,42 @@
+//! Core scheduling in whole runs: what must hold after every event.
+
+mod support;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestError, TestRunner};
+use support::{cookie_scene_strategy, run_checked};
+use wakelab_sched::core_sched::fault::without_the_cookie_check;
+
+proptest! {
+    /// No core runs two cookies, and all that holds without cookies: nothing is lost, and everybody
+    /// runs.
+    #[test]
+    fn a_core_runs_one_cookie(scene in cookie_scene_strategy()) {
+        run_checked(&scene)?;
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_outcome(scene in cookie_scene_strategy()) {
+        prop_assert_eq!(format!("{:?}", scene.run()), format!("{:?}", scene.run()));
+    }
+}
+
+/// A test of the test: without the check of cookies in the pick, it fails.
+#[test]
+fn a_pick_that_does_not_check_is_found_out() {
+    let config = Config {
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut runner = TestRunner::new(config);
+    let result = without_the_cookie_check(|| {
+        runner.run(&cookie_scene_strategy(), |scene| run_checked(&scene))
+    });
+    match result {
+        Err(TestError::Fail(reason, _)) => {
+            let text = reason.message();
+            assert!(text.contains(" with Cookie("), "{text}");
+        }
+        other => panic!("no core ran two cookies: {other:?}"),
+    }
+}

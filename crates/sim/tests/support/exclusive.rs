@@ -1,0 +1,81 @@
+//! What core scheduling promises.
+
+use super::Pairs;
+use wakelab_machine::CpuId;
+use wakelab_sched::{Sched, TaskId};
+use wakelab_sim::Engine;
+
+/// The tasks that a core runs have one cookie, the lists of tasks with cookies are complete, and
+/// forced idle is counted.
+pub fn check(engine: &Engine<Pairs>) -> Result<(), String> {
+    let sched = engine.sched();
+    if !sched.core.enabled {
+        return Ok(());
+    }
+    for core in sched.topo.cores.iter() {
+        let cpus: Vec<CpuId> = core.iter().collect();
+        for (n, &a) in cpus.iter().enumerate() {
+            for &b in &cpus[n + 1..] {
+                check_siblings(engine, a, b)?;
+            }
+        }
+        let blocked = cpus
+            .iter()
+            .filter(|cpu| sched.core.rqs[cpu.index()].blocked.is_some());
+        let count = sched.core.of(cpus[0]).core_forceidle_count as usize;
+        if blocked.count() != count {
+            return Err(format!("core {cpus:?} counts {count} CPUs forced idle"));
+        }
+    }
+    check_trees(sched)
+}
+
+/// Two siblings never run the code of tasks with different cookies. While one of them is in the
+/// kernel for such a task it has been told to leave it, or is about to: the kernel's own guarantee.
+fn check_siblings(engine: &Engine<Pairs>, a: CpuId, b: CpuId) -> Result<(), String> {
+    let sched = engine.sched();
+    let (p, q) = (sched.rq(a).curr, sched.rq(b).curr);
+    if p.is_none() || q.is_none() {
+        return Ok(());
+    }
+    let cookie = |p: TaskId| sched.tasks[p.index()].cookie;
+    if cookie(p) == cookie(q) {
+        return Ok(());
+    }
+    let stays = |cpu: CpuId, p: TaskId| {
+        let rq = sched.rq(cpu);
+        !rq.need_resched && sched.tasks[p.index()].on_rq && !sched.is_delayed(p)
+    };
+    let both_in_own_code = engine.in_own_code(a) && engine.in_own_code(b);
+    if both_in_own_code || stays(a, p) && stays(b, q) {
+        return Err(format!(
+            "{a:?} runs task {} with {:?} and {b:?} task {} with {:?}",
+            p.0,
+            cookie(p),
+            q.0,
+            cookie(q)
+        ));
+    }
+    Ok(())
+}
+
+/// Exactly the queued tasks with a cookie that do not sleep are in the trees of their CPUs.
+fn check_trees(sched: &Sched) -> Result<(), String> {
+    let mut listed = vec![None; sched.tasks.len()];
+    for (index, rq) in sched.core.rqs.iter().enumerate() {
+        for p in &rq.core_tree {
+            if listed[p.index()].replace(index).is_some() {
+                return Err(format!("task {} is listed twice", p.0));
+            }
+        }
+    }
+    for (index, task) in sched.tasks.iter().enumerate() {
+        let delayed = sched.is_delayed(TaskId::from_index(index));
+        let due = task.on_rq && !delayed && task.cookie.is_some();
+        let there = listed[index] == Some(task.cpu.index());
+        if due != there || due != task.core_queued || due != listed[index].is_some() {
+            return Err(format!("task {index} is in {:?}: {task:?}", listed[index]));
+        }
+    }
+    Ok(())
+}
