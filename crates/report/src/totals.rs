@@ -147,6 +147,7 @@ mod tests {
             metrics: Vec::new(),
             audit: Vec::new(),
             lines: vec![row],
+            forced_idle: None,
             host: HostCost::default(),
         }
     }
@@ -169,6 +170,7 @@ mod tests {
             metrics: Vec::new(),
             audit: vec![row],
             lines: Vec::new(),
+            forced_idle: None,
             host: HostCost::default(),
         };
         let totals = audit(&[

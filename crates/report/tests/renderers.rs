@@ -45,6 +45,7 @@ fn outcome(time_s: f64, cpu_migrations: f64, stalled_backend_pct: f64) -> Outcom
             waited_s: 0.125,
             occupied_pct: 97.5,
         }],
+        forced_idle: None,
         host: HostCost::default(),
     }
 }

@@ -6,11 +6,11 @@ mod group;
 mod rq;
 mod task;
 
-pub use core_sched::{CoreRq, CoreSched, Pick};
+pub use core_sched::{Begun, CoreRq, CoreSched, Pick};
 pub use entity::{SchedAvg, SchedEntity, TreeNode, UtilEst};
 pub use group::{DomainState, GroupCapacity, LlcShared, Nohz, RootDomain, TaskGroup};
 pub use rq::{CfsRq, Removed, Rq, Timeline, TreeKey};
-pub use task::{Policy, Task};
+pub use task::{Mover, Policy, Task};
 
 use crate::balance::Balance;
 use crate::features::Features;

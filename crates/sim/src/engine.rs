@@ -12,6 +12,7 @@ mod task;
 mod tick;
 mod wake;
 
+use crate::forced_idle::ForcedIdle;
 use crate::lines::{LINE_KINDS, Lines};
 use crate::object::Chan;
 use crate::outcome::{HostCost, Outcome};
@@ -353,6 +354,7 @@ impl<W: Workload> Engine<W> {
         self.lines.reset_counters();
         self.started_at = self.now;
         self.pulled_at_start = self.pulled();
+        self.sched.reset_forceidle(Ns(self.now));
         for cpu in &mut self.cpus {
             cpu.rare.busy = 0;
             if cpu.is_busy {
@@ -386,11 +388,13 @@ impl<W: Workload> Engine<W> {
         let pulled = self.pulled();
         let pulled = std::array::from_fn(|kind| pulled[kind] - before[kind]);
         // A migration is counted where perf counts it: at each change of a task's CPU.
-        self.stats.migrations += pulled.iter().sum::<u64>();
+        self.stats.migrations += pulled.iter().sum::<u64>() + self.sched.core.stolen;
+        self.sched.account_forceidle_now(Ns(self.now));
         Outcome {
             metrics: self.stats.metrics(time, busy, self.cpus.len(), pulled),
             audit: self.stats.audit(),
             lines: self.lines.report(time),
+            forced_idle: ForcedIdle::of(&self.sched, &self.stats.forced, time),
             host: HostCost {
                 events: self.events,
                 switches: self.switches_before + self.stats.switches,

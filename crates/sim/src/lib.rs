@@ -2,6 +2,7 @@
 //! block on.
 
 pub mod engine;
+pub mod forced_idle;
 pub mod histogram;
 pub mod lines;
 pub mod object;
@@ -13,5 +14,6 @@ pub mod stats;
 pub mod work;
 
 pub use engine::{Engine, Grouping, RunConfig, RunError, Start};
+pub use forced_idle::{CauseRow, ForcedIdle, PairRow};
 pub use outcome::{AuditRow, HostCost, LineRow, METRICS, Metric, Outcome};
 pub use work::{Attributes, Op, Spawn, Workload};

@@ -1,6 +1,7 @@
 //! What a run gives: metrics named as `perf stat` names them, the decision audit, and what it cost
 //! the host.
 
+use crate::forced_idle::ForcedIdle;
 use wakelab_machine::Ns;
 
 /// One metric of one run.
@@ -67,6 +68,8 @@ pub struct Outcome {
     pub audit: Vec<AuditRow>,
     /// How busy the shared cache lines were, by kind.
     pub lines: Vec<LineRow>,
+    /// Forced idle, if tasks had core-scheduling cookies.
+    pub forced_idle: Option<ForcedIdle>,
     /// What it cost the host.
     pub host: HostCost,
 }

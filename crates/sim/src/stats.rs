@@ -1,5 +1,6 @@
 //! Counters of a run, and the metrics and audit that they become.
 
+use crate::forced_idle::Causes;
 use crate::histogram::Histogram;
 use crate::outcome::{AuditRow, Metric};
 use wakelab_sched::placement::{Decision, Reason};
@@ -19,6 +20,8 @@ pub struct Stats {
     pub stalled: u64,
     /// Time runnable and not running, all tasks, ns.
     pub rq_wait: u64,
+    /// What force idle came from.
+    pub(crate) forced: Causes,
     latency: Histogram,
     searches: Searches,
     audit: Vec<AuditCounts>,
@@ -53,6 +56,7 @@ impl Default for Stats {
             wakeups: 0,
             stalled: 0,
             rq_wait: 0,
+            forced: Causes::default(),
             latency: Histogram::default(),
             searches: Searches::default(),
             audit: vec![AuditCounts::default(); Reason::ALL.len()],

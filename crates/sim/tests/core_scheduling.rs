@@ -4,8 +4,20 @@ mod support;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
-use support::{cookie_scene_strategy, run_checked};
+use support::{Scene, run_checked, scene_strategy};
+use wakelab_sched::Cookie;
 use wakelab_sched::core_sched::fault::without_the_cookie_check;
+
+/// Scenes in which most tasks have one of a few cookies.
+fn cookie_scene_strategy() -> impl Strategy<Value = Scene> {
+    let cookies = prop::collection::vec(0u64..=3, 20);
+    (scene_strategy(), cookies).prop_map(|(mut scene, cookies)| {
+        for (task, cookie) in scene.tasks.iter_mut().zip(cookies) {
+            task.attributes.cookie = (cookie != 0).then_some(Cookie(cookie));
+        }
+        scene
+    })
+}
 
 proptest! {
     /// No core runs two cookies, and all that holds without cookies: nothing is lost, and everybody

@@ -246,6 +246,7 @@ mod tests {
             metrics,
             audit: Vec::new(),
             lines: Vec::new(),
+            forced_idle: None,
             host: HostCost::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! Which tasks of the busiest CPU move (`can_migrate_task`, `detach_tasks`, `attach_tasks`).
 
 use super::env::{CpuIdle, LbEnv, MigrationType, NR_MIGRATE_BREAK, lbf};
-use crate::state::Policy;
+use crate::state::{Mover, Policy};
 use crate::{Feat, Line, Sched, TaskId};
 use wakelab_machine::domains::sd;
 use wakelab_machine::{CpuId, CpuMask, Ns};
@@ -104,6 +104,17 @@ pub fn take_from_imbalance(env: &mut LbEnv, size: u64, lb_min: bool) -> bool {
     true
 }
 
+/// What an audit calls a pass.
+fn mover(env: &LbEnv) -> Mover {
+    if env.has(lbf::ACTIVE_LB) {
+        Mover::Active
+    } else if env.idle == CpuIdle::NewlyIdle {
+        Mover::NewlyIdle
+    } else {
+        Mover::Periodic
+    }
+}
+
 impl Sched {
     fn can_migrate(&self, env: &mut LbEnv, task: TaskId) -> bool {
         let p = &self.tasks[task.index()];
@@ -150,6 +161,9 @@ impl Sched {
             self.lb.arrivals.push(env.src_cpu);
         }
         self.set_task_cpu(p, env.dst_cpu);
+        if self.core.enabled {
+            self.tasks[p.index()].moved_by = Some(mover(env));
+        }
     }
 
     /// Whether the look through the source's tasks ends here: seen enough, or a break.

@@ -60,6 +60,34 @@ impl Sched {
         }
     }
 
+    /// Accounts forced idle of all cores up to now.
+    pub fn account_forceidle_now(&mut self, now: Ns) {
+        for index in 0..self.core.rqs.len() {
+            let cpu = CpuId::from_index(index);
+            if self.core.rqs[index].core_forceidle_count != 0 {
+                self.update_rq_clock(cpu, now);
+                self.account_forceidle(cpu);
+            }
+        }
+    }
+
+    /// Forgets the forced idle so far.
+    pub fn reset_forceidle(&mut self, now: Ns) {
+        self.account_forceidle_now(now);
+        self.core.pairs.clear();
+        self.core.stolen = 0;
+        self.core.rqs.iter_mut().for_each(|rq| rq.forceidle_sum = 0);
+        self.tasks
+            .iter_mut()
+            .for_each(|task| task.core_forceidle_sum = 0);
+    }
+
+    /// Whether a task may run on an idle CPU whose core is idle or has its cookie.
+    pub fn better_cpu_free(&self, p: TaskId) -> bool {
+        let mut idle = self.rqs.iter().filter(|rq| rq.is_idle()).map(|rq| rq.cpu);
+        idle.any(|cpu| self.tasks[p.index()].cpus.contains(cpu) && self.core_cookie_match(cpu, p))
+    }
+
     /// `task_tick_core`: a task that runs alone gives way once it has had the share of its slice that
     /// is its own beside a sibling that is forced idle.
     #[inline(never)]

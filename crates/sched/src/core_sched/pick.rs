@@ -1,7 +1,7 @@
 //! The core-wide pick (`pick_next_task` under CONFIG_SCHED_CORE).
 
 use crate::ids::{Cookie, TaskId};
-use crate::state::{Pick, Sched};
+use crate::state::{Begun, Pick, Sched};
 use wakelab_machine::{CpuId, Ns};
 
 /// For tests of tests.
@@ -52,6 +52,7 @@ impl Sched {
     /// A pick that does not rely on an earlier one: of this CPU alone as long as no cookie is in
     /// play, else of the whole core. Siblings that must switch have `need_resched` set.
     pub fn pick_anew(&mut self, cpu: CpuId) -> Pick {
+        self.core.begun.clear();
         let fi_before = self.end_forceidle(cpu);
         let core = self.core.of_mut(cpu);
         let need_sync = fi_before || core.core_cookie.is_some();
@@ -68,7 +69,7 @@ impl Sched {
         let max = self.highest(cpu, fi_before);
         let cookie = self.cookie_of(max);
         self.core.of_mut(cpu).core_cookie = cookie;
-        let occupation = self.match_siblings(cpu, cookie, fi_before);
+        let occupation = self.match_siblings(cpu, max, fi_before);
         self.begin_forceidle(cpu, occupation);
         self.tell_siblings(cpu, occupation, fi_before)
     }
@@ -85,10 +86,6 @@ impl Sched {
         core.core_forceidle_start = 0;
         core.core_forceidle_count = 0;
         core.core_forceidle_occupation = 0;
-        for n in 0..core.members.len() {
-            let member = self.core.rqs[leader.index()].members[n];
-            self.core.rqs[member.index()].blocked = None;
-        }
         true
     }
 
@@ -145,7 +142,8 @@ impl Sched {
 
     /// Replaces what does not match the core's cookie by what does, or by idle. Gives how many CPUs
     /// have something to run.
-    fn match_siblings(&mut self, cpu: CpuId, cookie: Cookie, fi_before: bool) -> u32 {
+    fn match_siblings(&mut self, cpu: CpuId, max: Pick, fi_before: bool) -> u32 {
+        let cookie = self.cookie_of(max);
         let mut occupation = 0;
         for n in 0..self.core.of(cpu).members.len() {
             let member = self.core.of(cpu).members[n];
@@ -157,7 +155,14 @@ impl Sched {
             let blocked = forced.then(|| self.cookie_of(own));
             let rq = &mut self.core.rqs[member.index()];
             rq.core_pick = Some(pick);
-            rq.blocked = blocked;
+            let was_blocked = std::mem::replace(&mut rq.blocked, blocked).is_some();
+            if let (true, false, Pick::Task(p)) = (forced, was_blocked, own) {
+                self.core.begun.push(Begun {
+                    cpu: member,
+                    blocked: p,
+                    by: max,
+                });
+            }
             occupation += u32::from(pick != Pick::Idle);
             let core = self.core.of_mut(cpu);
             core.core_forceidle_count += u32::from(forced);

@@ -1,7 +1,7 @@
 //! Stealing: a CPU that is forced idle looks on other CPUs for a task that fits its core.
 
 use crate::ids::TaskId;
-use crate::state::{Pick, Sched};
+use crate::state::{Mover, Pick, Sched};
 use crate::touch::Line;
 use std::sync::Arc;
 use wakelab_machine::{CpuId, Ns};
@@ -85,6 +85,7 @@ impl Sched {
             self.lb.arrivals.push(src);
         }
         self.set_task_cpu(p, dst);
+        self.tasks[p.index()].moved_by = Some(Mover::Stealing);
         self.update_rq_clock(dst, now);
         self.activate_task(dst, p, 0);
         self.rq_mut(dst).need_resched = true;

@@ -13,6 +13,7 @@ impl Sched {
             return;
         }
         self.core.of_mut(cpu).core_task_seq += 1;
+        self.tasks[p.index()].arrived_at = self.now;
         if !self.tasks[p.index()].cookie.is_some() || self.tasks[p.index()].core_queued {
             return;
         }

@@ -98,6 +98,8 @@ impl Sched {
             core_queued: false,
             core_occupation: 0,
             core_forceidle_sum: 0,
+            arrived_at: 0,
+            moved_by: None,
             last_wakee: TaskId::NONE,
             wakee_flips: 0,
             wakee_flip_decay_ts: 0,

@@ -53,6 +53,17 @@ pub struct CoreRq {
     pub core_forceidle_start: u64,
 }
 
+/// A CPU that a pick forces idle and that was not so before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// The task that it would run by itself.
+    pub blocked: TaskId,
+    /// What has a higher priority on the core.
+    pub by: Pick,
+}
+
 /// Core scheduling, for the whole machine.
 #[derive(Clone, Debug, Default)]
 pub struct CoreSched {
@@ -62,6 +73,8 @@ pub struct CoreSched {
     pub rqs: Vec<CoreRq>,
     /// Forced-idle time by the cookie that the core ran and the one that it kept waiting, ns of a CPU.
     pub pairs: BTreeMap<(Cookie, Cookie), u64>,
+    /// Force idle that has begun with the pick under way.
+    pub begun: Vec<Begun>,
     /// Tasks that `sched_core_balance` pulled.
     pub stolen: u64,
 }

@@ -15,6 +15,31 @@ pub enum Policy {
     Idle,
 }
 
+/// What of balancing moves queued tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mover {
+    /// A CPU about to go idle.
+    NewlyIdle,
+    /// Periodic balancing, by a busy CPU or for idle ones.
+    Periodic,
+    /// The stopper, for a CPU that has failed to get anything else.
+    Active,
+    /// A CPU that was forced idle.
+    Stealing,
+}
+
+impl Mover {
+    /// Its name in audits.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mover::NewlyIdle => "newly-idle balancing",
+            Mover::Periodic => "periodic balancing",
+            Mover::Active => "active balancing",
+            Mover::Stealing => "stealing",
+        }
+    }
+}
+
 /// What the scheduler keeps of a task (`struct task_struct`).
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -60,6 +85,10 @@ pub struct Task {
     pub core_occupation: u32,
     /// `core_forceidle_sum`: forced idle that siblings had while it ran, ns.
     pub core_forceidle_sum: u64,
+    /// With core scheduling, when it last came to its queue, ns.
+    pub arrived_at: u64,
+    /// With core scheduling, what moved it there, if that was not a placement.
+    pub moved_by: Option<Mover>,
     /// `last_wakee`, as a task index or none.
     pub last_wakee: crate::ids::TaskId,
     /// `wakee_flips`.

@@ -10,6 +10,7 @@ use super::cpu::Phase;
 use crate::work::Workload;
 use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::TaskId;
+use wakelab_sched::state::{Mover, Pick};
 
 impl<W: Workload> Engine<W> {
     /// Whether the running task of a CPU is in its own code, not in the kernel.
@@ -61,11 +62,30 @@ impl<W: Workload> Engine<W> {
         let mut cost = lead + self.pay(cpu, lead);
         let core_wide = self.sched.core.of(cpu).core_pick_seq != before;
         if core_wide {
+            self.note_forced_idle();
             cost += self.tell_siblings(cpu, cost);
         }
         self.go_on_with(cpu, prev, next, cost);
         if core_wide {
             self.stop_siblings(cpu);
+        }
+    }
+
+    /// Force idle that a pick began goes into the audit, under the decision that brought the two
+    /// tasks together: of their arrivals the later.
+    fn note_forced_idle(&mut self) {
+        for n in 0..self.sched.core.begun.len() {
+            let begun = self.sched.core.begun[n];
+            let arrived = |p: TaskId| self.sched.tasks[p.index()].arrived_at;
+            let later = match begun.by {
+                Pick::Task(by) if arrived(by) > arrived(begun.blocked) => by,
+                _ => begun.blocked,
+            };
+            let moved_by = self.sched.tasks[later.index()].moved_by;
+            let placed = self.tasks[later.index()].placed.reason;
+            let cause = moved_by.map_or(placed.name(), Mover::name);
+            let better = self.sched.better_cpu_free(begun.blocked);
+            self.stats.forced.began(cause, better);
         }
     }
 

@@ -99,6 +99,9 @@ impl<W: Workload> Engine<W> {
 
     /// A wake-up that is no placement goes into the records.
     fn left_in_place(&mut self, p: TaskId, cpu: CpuId, reason: Reason) {
+        if self.sched.core.enabled {
+            self.sched.tasks[p.index()].moved_by = None;
+        }
         self.stats.wakeups += 1;
         self.stats.left(reason);
         let placed = &mut self.tasks[p.index()].placed;
@@ -122,6 +125,9 @@ impl<W: Workload> Engine<W> {
         let decision = self
             .sched
             .select_task_rq(p, prev, cpu, waker, wake_flags, in_task);
+        if self.sched.core.enabled {
+            self.sched.tasks[p.index()].moved_by = None;
+        }
         let task = &mut self.tasks[p.index()];
         task.placed.reason = decision.reason;
         task.placed.cpu = decision.cpu;

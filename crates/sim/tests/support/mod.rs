@@ -10,7 +10,7 @@ use std::sync::Arc;
 use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_machine::topology::Machine;
 use wakelab_sched::features::{Feat, FeatureSet};
-use wakelab_sched::{Cookie, Release, state::Policy};
+use wakelab_sched::{Release, state::Policy};
 use wakelab_sim::{Attributes, Engine, Grouping, Outcome, RunConfig, RunError, Start};
 pub use work::{Pairs, Task};
 
@@ -211,15 +211,4 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
                 }
             },
         )
-}
-
-/// Scenes in which most tasks have one of a few cookies.
-pub fn cookie_scene_strategy() -> impl Strategy<Value = Scene> {
-    let cookies = prop::collection::vec(0u64..=3, 20);
-    (scene_strategy(), cookies).prop_map(|(mut scene, cookies)| {
-        for (task, cookie) in scene.tasks.iter_mut().zip(cookies) {
-            task.attributes.cookie = (cookie != 0).then_some(Cookie(cookie));
-        }
-        scene
-    })
 }
