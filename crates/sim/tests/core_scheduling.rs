@@ -33,6 +33,27 @@ proptest! {
     }
 }
 
+proptest! {
+    /// What cores, pairs of cookies and tasks have adds up to the whole.
+    #[test]
+    fn forced_idle_adds_up(scene in cookie_scene_strategy()) {
+        let outcome = scene.run().expect("the run ends");
+        let cookies = scene.tasks.iter().any(|task| task.attributes.cookie.is_some());
+        prop_assert_eq!(outcome.forced_idle.is_some(), cookies);
+        if let Some(forced) = outcome.forced_idle {
+            let cores: u64 = forced.cores.iter().map(|(_, ns)| ns.0).sum();
+            let pairs: u64 = forced.pairs.iter().map(|pair| pair.time.0).sum();
+            let tasks: u64 = forced.tasks.iter().map(|(_, ns)| ns.0).sum();
+            prop_assert_eq!((cores, pairs), (forced.time.0, forced.time.0));
+            prop_assert!(tasks <= forced.time.0);
+            prop_assert!(forced.pairs.iter().all(|pair| pair.ran != pair.kept_waiting));
+            prop_assert!((0.0..=100.0).contains(&forced.share_pct));
+            let causes = &forced.causes;
+            prop_assert!(causes.iter().all(|cause| cause.better_cpu_free <= cause.began));
+        }
+    }
+}
+
 /// A test of the test: without the check of cookies in the pick, it fails.
 #[test]
 fn a_pick_that_does_not_check_is_found_out() {

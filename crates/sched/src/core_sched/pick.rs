@@ -249,7 +249,8 @@ impl Sched {
 
     /// A CPU has looked for other work before its pick, so that it does not follow an earlier one.
     pub fn forget_core_pick(&mut self, cpu: CpuId) {
-        self.core.rqs[cpu.index()].core_pick = None;
+        let seq = self.core.of(cpu).core_pick_seq;
+        self.core.rqs[cpu.index()].core_sched_seq = seq;
     }
 }
 

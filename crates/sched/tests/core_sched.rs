@@ -1,0 +1,259 @@
+//! Core scheduling by its documented rules: what no recorded call shows.
+
+use std::sync::Arc;
+use wakelab_machine::domains::{DomainRules, SchedTopology};
+use wakelab_machine::topology::Machine;
+use wakelab_machine::{CpuId, CpuMask, Ns};
+use wakelab_sched::core_sched::Steal;
+use wakelab_sched::fair::TaskSpec;
+use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, ENQUEUE_WAKEUP};
+use wakelab_sched::state::{Mover, Pick, Policy};
+use wakelab_sched::{Cookie, Features, Release, Rules, Sched, TaskId, TgId, Tunables};
+
+const START: u64 = 1_000_000_000;
+
+fn sched() -> Sched {
+    // Four cores of two CPUs, in one LLC: CPU n and n + 4 are siblings.
+    let machine = Machine::preset("smt2-8").expect("a preset");
+    let topology = SchedTopology::build(&machine, &DomainRules::v6_12());
+    let tun = Tunables::for_machine(machine.ncpu(), 250);
+    let rules = Rules::of(Release::V6_12);
+    let features = Features::defaults(Release::V6_12);
+    let mut sched = Sched::new(Arc::new(topology), rules, features, tun);
+    at(&mut sched, START);
+    sched
+}
+
+/// Lets it be a time on all CPUs.
+fn at(sched: &mut Sched, now: u64) {
+    for index in 0..sched.ncpu() {
+        sched.update_rq_clock(CpuId::from_index(index), Ns(now));
+    }
+}
+
+fn task(sched: &mut Sched, cpu: u16, cookie: u64) -> TaskId {
+    let p = sched.new_task(&TaskSpec {
+        tg: TgId::ROOT,
+        mm: 0,
+        policy: Policy::Normal,
+        nice: 0,
+        cpus: CpuMask::first_n(sched.ncpu()),
+        cpu: CpuId(cpu),
+        kthread: false,
+        cookie: Cookie(cookie),
+    });
+    sched.wake_up_new_task(p, CpuId(cpu));
+    p
+}
+
+/// Lets a CPU switch, and its sibling after it.
+fn switch(sched: &mut Sched, cpu: u16) {
+    sched.switch_task(CpuId(cpu));
+    let sibling = CpuId(cpu ^ 4);
+    if sched.rq(sibling).need_resched {
+        sched.switch_task(sibling);
+    }
+}
+
+fn curr(sched: &Sched, cpu: u16) -> TaskId {
+    sched.rq(CpuId(cpu)).curr
+}
+
+#[test]
+fn a_sibling_with_another_cookie_is_forced_idle_and_so_is_accounted() {
+    let mut sched = sched();
+    let first = task(&mut sched, 0, 1);
+    switch(&mut sched, 0);
+    let second = task(&mut sched, 4, 2);
+    switch(&mut sched, 4);
+    // Both joined at the same virtual time, and a tie stays with the CPU that picks.
+    assert_eq!((curr(&sched, 0), curr(&sched, 4)), (TaskId::NONE, second));
+    assert_eq!(sched.core.cookie(CpuId(0)), Cookie(2));
+    assert_eq!(sched.core.rqs[0].blocked, Some(Cookie(1)));
+    sched.account_forceidle_now(Ns(START + 3_000));
+    assert_eq!(sched.core.rqs[0].forceidle_sum, 3_000);
+    assert_eq!(sched.core.pairs[&(Cookie(2), Cookie(1))], 3_000);
+    assert_eq!(sched.tasks[second.index()].core_forceidle_sum, 3_000);
+    assert_eq!(sched.tasks[first.index()].core_forceidle_sum, 0);
+    sched.reset_forceidle(Ns(START + 3_000));
+    assert_eq!(sched.core.rqs[0].forceidle_sum, 0);
+}
+
+#[test]
+fn tasks_with_one_cookie_or_none_share_a_core() {
+    for cookie in [0, 1] {
+        let mut sched = sched();
+        sched.core.enabled = true;
+        let first = task(&mut sched, 0, cookie);
+        switch(&mut sched, 0);
+        let second = task(&mut sched, 4, cookie);
+        switch(&mut sched, 4);
+        assert_eq!((curr(&sched, 0), curr(&sched, 4)), (first, second));
+    }
+}
+
+#[test]
+fn the_stopper_comes_first_and_keeps_cookies_off_its_core() {
+    let mut sched = sched();
+    task(&mut sched, 0, 1);
+    sched.set_stopper(CpuId(4), true);
+    assert_eq!(sched.pick_next_task_core(CpuId(0)), Pick::Idle);
+    assert!(sched.rq(CpuId(4)).need_resched);
+    assert_eq!(sched.pick_next_task_core(CpuId(4)), Pick::Stop);
+    sched.set_stopper(CpuId(4), false);
+    assert!(!sched.core_pick_ready(CpuId(4)));
+    assert!(matches!(sched.pick_next_task_core(CpuId(0)), Pick::Task(_)));
+}
+
+#[test]
+fn a_pick_for_a_sibling_holds_until_something_is_queued() {
+    let mut sched = sched();
+    task(&mut sched, 0, 1);
+    let other = task(&mut sched, 4, 1);
+    sched.switch_task(CpuId(0));
+    assert!(sched.core_pick_ready(CpuId(4)));
+    let mut changed = sched.clone();
+    task(&mut changed, 4, 0);
+    assert!(!changed.core_pick_ready(CpuId(4)));
+    assert_eq!(sched.switch_task(CpuId(4)), other);
+    assert!(!sched.core_pick_ready(CpuId(4)), "it was followed");
+}
+
+/// A CPU that is forced idle looks at its sibling first and then from the next CPU on.
+#[test]
+fn stealing_looks_near_first_and_then_in_turn() {
+    for (holders, taken_from) in [(vec![3, 6], 3), (vec![1, 6], 6), (vec![1], 1)] {
+        let mut sched = sched();
+        // CPU 2 is forced idle beside CPU 6, which runs cookie 1.
+        task(&mut sched, 6, 1);
+        switch(&mut sched, 6);
+        at(&mut sched, START + 1_000_000);
+        task(&mut sched, 2, 2);
+        at(&mut sched, START + 1_000_000);
+        for &cpu in &holders {
+            // One that runs there, and one that waits.
+            if cpu != 6 {
+                task(&mut sched, cpu, 1);
+                switch(&mut sched, cpu);
+            }
+            task(&mut sched, cpu, 1);
+        }
+        sched.core.of_mut(CpuId(2)).core_cookie = Cookie(1);
+        sched.core.of_mut(CpuId(2)).core_forceidle_count = 1;
+        assert!(sched.needs_core_balance(CpuId(2)));
+        let expected = if holders.contains(&6) { 6 } else { taken_from };
+        let before = sched.rq(CpuId(expected)).nr_running;
+        let p = sched.sched_core_balance(CpuId(2), Ns(START + 1_000_000));
+        let p = p.expect("one is taken");
+        assert_eq!(
+            sched.rq(CpuId(expected)).nr_running,
+            before - 1,
+            "{holders:?}"
+        );
+        assert_eq!(sched.tasks[p.index()].cpu, CpuId(2));
+        assert_eq!(sched.tasks[p.index()].moved_by, Some(Mover::Stealing));
+        assert!(sched.rq(CpuId(2)).need_resched);
+    }
+}
+
+#[test]
+fn nothing_is_stolen_that_may_not_run_here_or_has_a_fuller_core() {
+    let mut sched = sched();
+    task(&mut sched, 1, 1);
+    switch(&mut sched, 1);
+    let waits = task(&mut sched, 1, 1);
+    let now = Ns(START);
+    let steal = |sched: &mut Sched| sched.try_steal_cookie(CpuId(2), CpuId(1), now);
+    assert_eq!(steal(&mut sched), Steal::NoCookie);
+    sched.core.of_mut(CpuId(2)).core_cookie = Cookie(2);
+    assert_eq!(steal(&mut sched), Steal::NoCandidate);
+    sched.core.of_mut(CpuId(2)).core_cookie = Cookie(1);
+    sched.tasks[waits.index()].core_occupation = 2;
+    sched.core.rqs[2].idle_occupation = 1;
+    assert_eq!(steal(&mut sched), Steal::NoneSuitable);
+    sched.core.rqs[2].idle_occupation = 2;
+    sched.set_cpus_allowed(waits, CpuMask::single(CpuId(1)));
+    assert_eq!(steal(&mut sched), Steal::NoneSuitable);
+    sched.set_cpus_allowed(waits, CpuMask::first_n(8));
+    assert_eq!(steal(&mut sched), Steal::Moved(waits));
+    switch(&mut sched, 2);
+    assert_eq!(steal(&mut sched), Steal::NotIdle);
+}
+
+/// A task alone on its CPU gives way after half a slice if a sibling is kept idle for it.
+#[test]
+fn the_tick_ends_force_idle_after_half_a_slice() {
+    let mut sched = sched();
+    task(&mut sched, 0, 1);
+    switch(&mut sched, 0);
+    task(&mut sched, 4, 2);
+    switch(&mut sched, 4);
+    let runs = curr(&sched, 4);
+    assert!(runs.is_some());
+    let slice = sched.se[sched.tasks[runs.index()].se.index()].slice;
+    at(&mut sched, START + slice / 2);
+    sched.task_tick(CpuId(4));
+    assert!(!sched.rq(CpuId(4)).need_resched);
+    at(&mut sched, START + slice / 2 + 1);
+    sched.task_tick(CpuId(4));
+    assert!(sched.rq(CpuId(4)).need_resched);
+    switch(&mut sched, 4);
+    assert!(
+        curr(&sched, 4).is_none() && curr(&sched, 0).is_some(),
+        "its turn"
+    );
+}
+
+/// The tree keeps the order of the priorities at the time of queueing.
+#[test]
+fn the_first_of_a_cookie_is_the_one_that_was_first_when_queued() {
+    let mut sched = sched();
+    let running = task(&mut sched, 0, 1);
+    switch(&mut sched, 0);
+    let early = task(&mut sched, 0, 1);
+    assert_eq!(sched.core.rqs[0].core_tree, [running, early]);
+    at(&mut sched, START + 2_000_000);
+    sched.task_tick(CpuId(0));
+    let vruntime = |sched: &Sched, p: TaskId| sched.se[sched.tasks[p.index()].se.index()].vruntime;
+    let ahead = vruntime(&sched, running).wrapping_sub(vruntime(&sched, early));
+    assert!(ahead as i64 > 0);
+    assert_eq!(sched.core.rqs[0].core_tree, [running, early]);
+    sched.deactivate_task(CpuId(0), early, DEQUEUE_SLEEP);
+    assert_eq!(sched.core.rqs[0].core_tree, [running]);
+    sched.activate_task(CpuId(0), early, ENQUEUE_WAKEUP);
+    assert_eq!(sched.core.rqs[0].core_tree, [early, running]);
+}
+
+#[test]
+fn another_cookie_makes_the_task_schedule() {
+    let mut sched = sched();
+    let p = task(&mut sched, 0, 0);
+    switch(&mut sched, 0);
+    assert!(!sched.core.enabled && !sched.rq(CpuId(0)).need_resched);
+    sched.set_cookie(p, Cookie(7));
+    assert!(sched.core.enabled && sched.rq(CpuId(0)).need_resched);
+    assert_eq!(sched.core.rqs[0].core_tree, [p]);
+    switch(&mut sched, 0);
+    assert_eq!(sched.core.cookie(CpuId(4)), Cookie(7));
+    sched.set_cookie(p, Cookie::NONE);
+    assert!(sched.core.rqs[0].core_tree.is_empty());
+    switch(&mut sched, 0);
+    assert_eq!(sched.core.cookie(CpuId(4)), Cookie::NONE);
+}
+
+#[test]
+fn a_better_cpu_is_an_idle_one_that_the_task_may_use() {
+    let mut sched = sched();
+    let p = task(&mut sched, 0, 1);
+    switch(&mut sched, 0);
+    assert!(sched.better_cpu_free(p), "three cores are idle");
+    sched.set_cpus_allowed(p, [CpuId(0), CpuId(1), CpuId(5)].into_iter().collect());
+    task(&mut sched, 1, 2);
+    switch(&mut sched, 1);
+    assert!(
+        !sched.better_cpu_free(p),
+        "CPU 5 is idle beside another cookie"
+    );
+    sched.set_cpus_allowed(p, [CpuId(0), CpuId(4)].into_iter().collect());
+    assert!(sched.better_cpu_free(p), "CPU 4 is idle beside its own");
+}
