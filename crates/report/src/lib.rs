@@ -5,6 +5,7 @@
 //! or reads a file.
 
 pub mod csv;
+pub mod forced_idle;
 pub mod json;
 pub mod metric;
 pub mod model;

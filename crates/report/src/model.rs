@@ -1,6 +1,7 @@
 //! A report as a value: variants with their metrics, the changes between them, and what was
 //! published, ready for every renderer.
 
+use crate::forced_idle::{self, ForcedIdleTotal};
 use crate::published::Published;
 use crate::stats::{Change, Summary};
 use crate::totals::{self, AuditTotal, LineTotal};
@@ -57,6 +58,9 @@ pub struct VariantReport {
     pub audit: Vec<AuditTotal>,
     /// How busy the shared cache lines were, by kind.
     pub lines: Vec<LineTotal>,
+    /// Forced idle, if tasks had core-scheduling cookies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forced_idle: Option<ForcedIdleTotal>,
 }
 
 fn as_map<S: Serializer>(metrics: &[(&'static str, Summary)], out: S) -> Result<S::Ok, S::Error> {
@@ -248,6 +252,7 @@ fn reduce(runs: &VariantRuns) -> VariantReport {
             .collect(),
         audit: totals::audit(&runs.outcomes),
         lines: totals::lines(&runs.outcomes),
+        forced_idle: forced_idle::total(&runs.outcomes),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A report as text.
 
+use crate::forced_idle;
 use crate::metric::{self, MetricInfo, Unit};
 use crate::model::{Comparison, Report, VariantReport};
 use crate::number;
@@ -39,6 +40,8 @@ pub fn render(report: &Report, options: Options) -> String {
         for variant in &report.variants {
             sections.push(audit(variant));
             sections.push(lines(variant));
+            let forced = variant.forced_idle.as_ref();
+            sections.extend(forced.map(|total| forced_idle::render(&variant.name, total)));
         }
     }
     sections.push(host(report));

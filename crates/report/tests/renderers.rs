@@ -159,3 +159,64 @@ fn csv_has_the_same_columns_with_and_without_published_figures() {
     let first = without.lines().next().map(columns).unwrap();
     assert!(without.lines().all(|line| columns(line) == first));
 }
+
+mod forced_idle {
+    use super::outcome;
+    use wakelab_machine::{CpuId, Ns};
+    use wakelab_report::forced_idle::{render, total};
+    use wakelab_sched::{Cookie, TaskId};
+    use wakelab_sim::{CauseRow, ForcedIdle, Outcome, PairRow};
+
+    fn run(factor: u64, cause: &'static str) -> Outcome {
+        let ns = |ms: u64| Ns(factor * ms * 1_000_000);
+        let pair = |ran, kept_waiting, ms| PairRow {
+            ran: Cookie(ran),
+            kept_waiting: Cookie(kept_waiting),
+            time: ns(ms),
+        };
+        Outcome {
+            forced_idle: Some(ForcedIdle {
+                time: ns(30),
+                share_pct: factor as f64,
+                cores: vec![(CpuId(0), ns(10)), (CpuId(2), ns(20))],
+                pairs: vec![pair(1, 2, 20), pair(0, 1, 10)],
+                tasks: vec![(TaskId(3), ns(25)), (TaskId(4), ns(5))],
+                stolen: 7 * factor,
+                causes: vec![CauseRow {
+                    cause,
+                    began: 10 * factor,
+                    better_cpu_free: 4 * factor,
+                }],
+            }),
+            ..outcome(0.5, 1.0, 8.0)
+        }
+    }
+
+    #[test]
+    fn runs_add_up() {
+        let runs = [
+            run(1, "target idle"),
+            run(3, "target idle"),
+            run(5, "stealing"),
+        ];
+        let total = total(&runs).expect("there is some");
+        assert_eq!(
+            (total.time_s, total.share_pct, total.stolen),
+            (0.27, 3.0, 63)
+        );
+        assert_eq!((total.cores[1].cpu, total.cores[1].time_s), (2, 0.18));
+        assert_eq!((total.pairs[0].ran, total.pairs[0].time_s), (1, 0.18));
+        assert_eq!((total.tasks[1].task, total.tasks[1].time_s), (4, 0.045));
+        let causes: Vec<_> = total.causes.iter().map(|c| (c.cause, c.began)).collect();
+        assert_eq!(causes, [("stealing", 50), ("target idle", 40)]);
+        let text = render("x", &total);
+        for part in ["63 tasks stolen", "stealing", "1 over 2", "CPU 2", "task 3"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn runs_without_cookies_have_none() {
+        assert_eq!(total(&[outcome(0.5, 1.0, 8.0)]), None);
+    }
+}

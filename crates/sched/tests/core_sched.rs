@@ -6,9 +6,12 @@ use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::core_sched::Steal;
 use wakelab_sched::fair::TaskSpec;
-use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, ENQUEUE_WAKEUP};
+use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
+use wakelab_sched::placement::wf;
 use wakelab_sched::state::{Mover, Pick, Policy};
-use wakelab_sched::{Cookie, Features, Release, Rules, Sched, TaskId, TgId, Tunables};
+use wakelab_sched::{
+    Cookie, Feat, Features, Release, Rules, Sched, TaskId, TgId, Touches, Tunables,
+};
 
 const START: u64 = 1_000_000_000;
 
@@ -256,4 +259,52 @@ fn a_better_cpu_is_an_idle_one_that_the_task_may_use() {
     );
     sched.set_cpus_allowed(p, [CpuId(0), CpuId(4)].into_iter().collect());
     assert!(sched.better_cpu_free(p), "CPU 4 is idle beside its own");
+}
+
+/// A CPU is idle beside another cookie: taken at once without SIS_COOKIE, passed over with it.
+#[test]
+fn the_previous_cpu_beside_another_cookie_is_taken_unless_sis_cookie_looks() {
+    for looks in [false, true] {
+        let mut sched = sched();
+        sched.feat.set(Feat::SIS_COOKIE, looks);
+        sched.llc[0].has_idle_cores = true;
+        sched.llc[0].nr_idle_scan = 8;
+        let p = task(&mut sched, 0, 1);
+        switch(&mut sched, 0);
+        at(&mut sched, START + 1_000_000);
+        sched.deactivate_task(CpuId(0), p, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+        switch(&mut sched, 0);
+        task(&mut sched, 4, 2);
+        switch(&mut sched, 4);
+        assert!(sched.rq(CpuId(0)).is_idle() && sched.core.cookie(CpuId(0)) == Cookie(2));
+        let (cpu, none) = (CpuId(0), TaskId::NONE);
+        let chosen = sched.select_task_rq(p, cpu, cpu, none, wf::TTWU, false).cpu;
+        assert_eq!(chosen != cpu, looks, "{chosen:?}");
+        let core = [chosen, CpuId(chosen.0 ^ 4)];
+        assert!(!looks || core.iter().all(|&cpu| sched.rq(cpu).is_idle()));
+    }
+}
+
+/// To balancing, a task is cache-hot for a core with another cookie.
+#[test]
+fn balancing_prefers_cores_with_the_cookie() {
+    for (cookie, moves) in [(1, true), (2, false)] {
+        let mut sched = sched();
+        sched.tun.migration_cost = Ns(0);
+        for _ in 0..3 {
+            task(&mut sched, 0, 1);
+        }
+        switch(&mut sched, 0);
+        // CPU 1 would be idle, beside CPU 5 which runs a cookie.
+        task(&mut sched, 5, cookie);
+        switch(&mut sched, 5);
+        at(&mut sched, START + 10_000_000);
+        let price = |touches: &mut Touches| {
+            touches.clear();
+            1000
+        };
+        sched.rqs[1].avg_idle = 1_000_000_000;
+        sched.newidle_balance(CpuId(1), Ns(START + 10_000_000), price);
+        assert_eq!(sched.rq(CpuId(1)).nr_running > 0, moves, "{cookie}");
+    }
 }
