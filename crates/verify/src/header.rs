@@ -1,9 +1,10 @@
 //! The first line of a recording: what was recorded, on which kernel.
 
 use crate::error::Problem;
-use crate::wire::from_line;
+use crate::wire::{cpu, from_line, mask};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use wakelab_machine::CpuMask;
 use wakelab_sched::{Feat, Features, Release};
 
 /// The schema of recorded decisions.
@@ -92,13 +93,22 @@ pub(crate) struct Header {
     pub ncpu: usize,
     /// Ticks a second.
     pub hz: u64,
+    cpus: Option<Vec<Place>>,
     sets: Vec<Set>,
+}
+
+/// A CPU of the machine.
+#[derive(Debug, Deserialize)]
+struct Place {
+    cpu: u64,
+    smt: u64,
 }
 
 #[derive(Debug, Deserialize)]
 struct ArithmeticHeader {
     ncpu: usize,
     hz: u64,
+    cpus: Option<Vec<Place>>,
     sets: Vec<Set>,
 }
 
@@ -127,8 +137,38 @@ impl Header {
             release: preamble.release()?,
             ncpu: header.ncpu,
             hz: header.hz,
+            cpus: header.cpus,
             sets: header.sets,
         })
+    }
+
+    /// The cores of the machine; all CPUs are one where the header does not tell.
+    ///
+    /// # Errors
+    /// If a CPU is in none or in two.
+    pub fn cores(&self) -> Result<Vec<CpuMask>, Problem> {
+        let Some(places) = &self.cpus else {
+            return Ok(vec![CpuMask::first_n(self.ncpu)]);
+        };
+        let mut cores: Vec<CpuMask> = Vec::new();
+        for place in places {
+            let own = cpu("cpus.cpu", place.cpu, self.ncpu)?;
+            let smt = mask("cpus.smt", place.smt, self.ncpu)?;
+            let known = cores.contains(&smt);
+            let apart = |core: &CpuMask| !core.intersects(&smt);
+            if !smt.contains(own) || !known && !cores.iter().all(apart) {
+                let expected = "the CPUs of one core";
+                return Err(Problem::value("cpus.smt", place.smt, expected));
+            }
+            if !known {
+                cores.push(smt);
+            }
+        }
+        let covered = cores.iter().map(CpuMask::weight).sum::<usize>();
+        if covered != self.ncpu {
+            return Err(Problem::value("cpus", covered, "all CPUs"));
+        }
+        Ok(cores)
     }
 
     fn set(&self, set: usize) -> Result<&Set, Problem> {

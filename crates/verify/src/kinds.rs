@@ -4,6 +4,7 @@
 mod attach;
 mod canm;
 mod cdf;
+mod core_sched;
 mod det;
 mod detach;
 mod eevdf;
@@ -48,6 +49,8 @@ pub const KINDS: &[Kind] = &[
     eevdf::AVGV,
     canm::KIND,
     cdf::KIND,
+    core_sched::CLESS,
+    core_sched::CORE,
     eevdf::CURR,
     eevdf::DEQ,
     det::KIND,
@@ -70,6 +73,7 @@ pub const KINDS: &[Kind] = &[
     eevdf::REWT,
     scan::KIND,
     shares::KIND,
+    core_sched::STEAL,
     swb::KIND,
     tgla::KIND,
     uest::KIND,

@@ -166,7 +166,8 @@ impl Sched {
             occupation += u32::from(pick != Pick::Idle);
             let core = self.core.of_mut(cpu);
             core.core_forceidle_count += u32::from(forced);
-            core.core_forceidle_seq += u32::from(forced && !fi_before);
+            let begins = u32::from(forced && !fi_before);
+            core.core_forceidle_seq = core.core_forceidle_seq.wrapping_add(begins);
         }
         occupation
     }

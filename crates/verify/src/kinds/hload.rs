@@ -10,7 +10,7 @@ use std::sync::Arc;
 use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::state::Policy;
-use wakelab_sched::{CfsId, Features, Release, Rules, Sched, TaskId, TgId, Tunables};
+use wakelab_sched::{CfsId, Cookie, Features, Release, Rules, Sched, TaskId, TgId, Tunables};
 
 pub(super) const KIND: Kind = Kind {
     name: "hload",
@@ -86,6 +86,7 @@ fn nested(release: Release, depth: usize) -> Sched {
         cpus: CpuMask::first_n(1),
         cpu: CpuId(0),
         kthread: false,
+        cookie: Cookie::NONE,
     });
     sched
 }

@@ -7,8 +7,8 @@ use crate::outcome::{Comparison, Outcome};
 use crate::wire::{Flag, from_line};
 use serde::Deserialize;
 use wakelab_sched::Rules;
-use wakelab_sched::balance::pass::{Outcome as Ended, interval_after};
 use wakelab_sched::balance::env::lbf;
+use wakelab_sched::balance::pass::{Outcome as Ended, interval_after};
 use wakelab_sched::balance::{CpuIdle, LbEnv, MigrationType};
 
 pub(super) const KIND: Kind = Kind {

@@ -1,7 +1,9 @@
 //! A scheduler put into the state in which a recorded call began.
 
-use crate::replay::{Malformed, integer};
-use crate::support;
+use super::super::TOPOLOGY;
+use crate::error::Problem;
+use crate::header::Header;
+use crate::wire;
 use serde_json::Value;
 use std::sync::Arc;
 use wakelab_machine::domains::SchedTopology;
@@ -13,6 +15,11 @@ use wakelab_sched::{Cookie, Features, Release, Rules, Sched, SeId, TaskId, TgId,
 /// When the calls are played.
 const NOW: u64 = 1_000_000_000_000;
 
+/// A CPU of a record.
+pub fn cpu(header: &Header, value: &Value, name: &str) -> Result<CpuId, Problem> {
+    wire::cpu(name, num(value, name)?, header.ncpu)
+}
+
 /// A scheduler with the tasks and groups of a record, by their names there.
 #[derive(Clone, Debug)]
 pub struct Scene {
@@ -20,6 +27,9 @@ pub struct Scene {
     tasks: Vec<(u64, TaskId)>,
     groups: Vec<(u64, TgId)>,
 }
+
+/// Groups are not nested deeper in any recording.
+const MAX_DEPTH: usize = 16;
 
 /// A level of a task's chain of entities, as recorded.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +42,7 @@ struct Level {
     seq: u64,
 }
 
-fn level(value: &Value) -> Result<Level, Malformed> {
+fn level(value: &Value) -> Result<Level, Problem> {
     let at = |index: usize| integer(&value[index], "chain");
     Ok(Level {
         tg: at(0)?,
@@ -44,45 +54,56 @@ fn level(value: &Value) -> Result<Level, Malformed> {
     })
 }
 
+/// An integer, modulo 2^64.
+pub fn integer(value: &Value, name: &str) -> Result<u64, Problem> {
+    let signed = || value.as_i64().map(|n| n as u64);
+    let number = value.as_u64().or_else(signed);
+    number.ok_or_else(|| Problem::value(name, value, "an integer"))
+}
+
 /// A list of a record.
-pub fn list<'a>(value: &'a Value, name: &str) -> Result<&'a Vec<Value>, Malformed> {
-    value[name]
-        .as_array()
-        .ok_or_else(|| Malformed(name.to_owned()))
+pub fn list<'a>(value: &'a Value, name: &str) -> Result<&'a Vec<Value>, Problem> {
+    let list = value[name].as_array();
+    list.ok_or_else(|| Problem::value(name, &value[name], "a list"))
 }
 
 /// A number of a record.
-pub fn num(value: &Value, name: &str) -> Result<u64, Malformed> {
+pub fn num(value: &Value, name: &str) -> Result<u64, Problem> {
     integer(&value[name], name)
 }
 
-/// A CPU of a record.
-pub fn cpu(value: &Value, name: &str) -> Result<CpuId, Malformed> {
-    Ok(CpuId::from_index(num(value, name)? as usize))
+/// A count that a core keeps.
+pub fn count(value: &Value, name: &str) -> Result<u64, Problem> {
+    let number = num(value, name)?;
+    let small = number <= u64::from(u32::MAX);
+    small
+        .then_some(number)
+        .ok_or_else(|| Problem::value(name, number, "a count of 32 bits"))
 }
 
 /// The machine of a header: its cores are all that matters here. Where the header has none, the
 /// CPUs of a record are of one core.
-fn topology(header: &Value) -> Result<SchedTopology, Malformed> {
-    let ncpu = num(header, "ncpu")? as usize;
-    let mut topology = support::flat(ncpu, ncpu);
-    if header["cpus"].is_null() {
-        topology.cores = vec![CpuMask::first_n(ncpu)];
-        return Ok(topology);
-    }
-    topology.cores.clear();
-    for place in list(header, "cpus")? {
-        let (own, smt) = (cpu(place, "cpu")?, CpuMask::from_u64(num(place, "smt")?));
-        topology.cpus[own.index()].smt = smt;
-        if smt.first() == Some(own) {
-            topology.cores.push(smt);
+fn topology(header: &Header) -> Result<SchedTopology, Problem> {
+    let mut topology = SchedTopology::clone(&TOPOLOGY);
+    let all = CpuMask::first_n(header.ncpu);
+    let mut place = topology.cpus[0].clone();
+    place.llc_span = all;
+    topology.cpus = vec![place; header.ncpu];
+    topology.cores = header.cores()?;
+    topology.llcs = vec![all];
+    topology.nodes = vec![all];
+    topology.groups.clear();
+    topology.domains = vec![Vec::new(); header.ncpu];
+    for &core in &topology.cores {
+        for cpu in core.iter() {
+            topology.cpus[cpu.index()].smt = core;
         }
     }
     Ok(topology)
 }
 
 impl Scene {
-    pub fn new(header: &Value) -> Result<Scene, Malformed> {
+    pub fn new(header: &Header) -> Result<Scene, Problem> {
         let topology = topology(header)?;
         let tun = Tunables::for_machine(topology.cpus.len(), 250);
         let rules = Rules::of(Release::V6_12);
@@ -168,14 +189,18 @@ impl Scene {
         on: CpuId,
         cookie: u64,
         chain: &[Value],
-    ) -> Result<TaskId, Malformed> {
+    ) -> Result<TaskId, Problem> {
         let levels = chain.iter().map(level).collect::<Result<Vec<_>, _>>()?;
+        if levels.len() > MAX_DEPTH {
+            return Err(Problem::value("chain", levels.len(), "16 levels at most"));
+        }
         let tg = self.group(&levels);
         let p = self.grouped_task(pid, on, cookie, tg);
         let mut se_id = self.sched.tasks[p.index()].se;
         for level in levels {
             if se_id.is_none() {
-                return Err(Malformed("chain".to_owned()));
+                let expected = "as many levels as its group has";
+                return Err(Problem::value("chain", chain.len(), expected));
             }
             self.set_level(se_id, &level);
             se_id = self.sched.se[se_id.index()].parent;
@@ -193,7 +218,11 @@ impl Scene {
     }
 
     /// Queues a task as the only one of all its levels, so that its CPU picks it.
-    pub fn queue_alone(&mut self, p: TaskId) {
+    pub fn queue_alone(&mut self, p: TaskId) -> Result<(), Problem> {
+        let cpu = self.sched.tasks[p.index()].cpu;
+        if self.sched.cfs[cpu.index()].nr_running != 0 {
+            return Err(Problem::value("sib", cpu.0, "every CPU once"));
+        }
         let mut se_id = self.sched.tasks[p.index()].se;
         while se_id.is_some() {
             self.sched.se[se_id.index()].on_rq = true;
@@ -204,6 +233,7 @@ impl Scene {
             cfs.timeline_add(&mut self.sched.se, se_id);
             se_id = parent;
         }
+        Ok(())
     }
 
     /// `zero_vruntime_fi` and `forceidle_seq` of the queue that a task's entity is on.

@@ -1,7 +1,11 @@
 //! `pick_next_task` with core scheduling.
 
-use crate::replay::{Checked, Malformed, Verdict, integer};
-use crate::scene::{Scene, cpu, list, num};
+use super::scene::integer;
+use super::scene::{Scene, count, cpu, list, num};
+use super::{Checked, of};
+use crate::error::Problem;
+use crate::header::Header;
+use crate::outcome::Comparison;
 use serde_json::Value;
 use wakelab_machine::CpuId;
 use wakelab_sched::state::Pick;
@@ -18,7 +22,7 @@ struct Recorded {
     prio: u64,
 }
 
-fn recorded(t: &Value) -> Result<Recorded, Malformed> {
+fn recorded(t: &Value) -> Result<Recorded, Problem> {
     Ok(Recorded {
         pid: integer(&t[0], "t")?,
         cookie: integer(&t[1], "t")?,
@@ -27,22 +31,22 @@ fn recorded(t: &Value) -> Result<Recorded, Malformed> {
 }
 
 /// The state of the core before the call.
-fn set_core(scene: &mut Scene, r: &Value) -> Result<CpuId, Malformed> {
-    let own = cpu(r, "cpu")?;
+fn set_core(header: &Header, scene: &mut Scene, r: &Value) -> Result<CpuId, Problem> {
+    let own = cpu(header, r, "cpu")?;
     let pick = scene.known(num(r, "cp")?, own);
     let core = scene.sched.core.of_mut(own);
     core.core_cookie = Cookie(num(r, "ck0")?);
-    core.core_forceidle_count = num(r, "fi0")? as u32;
-    core.core_forceidle_seq = num(r, "fs0")? as u32;
-    core.core_task_seq = num(r, "ts")?;
-    core.core_pick_seq = num(r, "ps")?;
-    scene.sched.core.rqs[own.index()].core_sched_seq = num(r, "ss")?;
+    core.core_forceidle_count = count(r, "fi0")? as u32;
+    core.core_forceidle_seq = count(r, "fs0")? as u32;
+    core.core_task_seq = count(r, "ts")?;
+    core.core_pick_seq = count(r, "ps")?;
+    scene.sched.core.rqs[own.index()].core_sched_seq = count(r, "ss")?;
     scene.sched.core.rqs[own.index()].core_pick = pick;
     Ok(own)
 }
 
 /// Lets a CPU pick by itself what the kernel's did.
-fn set_own(scene: &mut Scene, on: CpuId, t: &Value, chain: &[Value]) -> Result<Pick, Malformed> {
+fn set_own(scene: &mut Scene, on: CpuId, t: &Value, chain: &[Value]) -> Result<Pick, Problem> {
     let t = recorded(t)?;
     match t.prio {
         STOP => {
@@ -51,7 +55,7 @@ fn set_own(scene: &mut Scene, on: CpuId, t: &Value, chain: &[Value]) -> Result<P
         }
         FAIR => {
             let p = scene.plant(t.pid, on, t.cookie, chain)?;
-            scene.queue_alone(p);
+            scene.queue_alone(p)?;
             Ok(Pick::Task(p))
         }
         _ => Ok(Pick::Idle),
@@ -59,88 +63,92 @@ fn set_own(scene: &mut Scene, on: CpuId, t: &Value, chain: &[Value]) -> Result<P
 }
 
 /// Whether a pick is what was recorded.
-fn is(scene: &Scene, name: &str, pick: Pick, t: &Value) -> Checked {
+fn is(scene: &Scene, name: &'static str, pick: Pick, t: &Value) -> Checked {
     let t = recorded(t)?;
     if t.prio == STOP || pick == Pick::Stop {
         let stop = u64::from(pick == Pick::Stop);
-        return Ok(Verdict::of(&[(name, stop, u64::from(t.prio == STOP))]));
+        return Ok(of(&[(name, stop, u64::from(t.prio == STOP))]));
     }
     let pid = scene.pid(pick).unwrap_or(u64::MAX);
-    Ok(Verdict::of(&[(name, pid, t.pid)]))
+    Ok(of(&[(name, pid, t.pid)]))
 }
 
 /// `pick_next_task`.
-pub fn core(header: &Value, r: &Value) -> Checked {
+pub fn core(header: &Header, r: &Value) -> Checked {
     let scene = Scene::new(header)?;
     match num(r, "path")? {
-        0 => followed(scene, r),
-        1 => alone(scene, r),
-        _ => core_wide(scene, r),
+        0 => followed(header, scene, r),
+        1 => alone(header, scene, r),
+        _ => core_wide(header, scene, r),
     }
 }
 
 /// The pick of a sibling is followed.
-fn followed(mut scene: Scene, r: &Value) -> Checked {
-    let own = set_core(&mut scene, r)?;
+fn followed(header: &Header, mut scene: Scene, r: &Value) -> Checked {
+    let own = set_core(header, &mut scene, r)?;
     let ready = scene.sched.core_pick_ready(own);
     let next = scene.sched.pick_next_task_core(own);
     let core = &scene.sched.core.rqs[own.index()];
-    let verdict = Verdict::of(&[
+    let verdict = of(&[
         ("follows", ready.into(), 1),
-        ("core_sched_seq", core.core_sched_seq, num(r, "ps")?),
+        ("core_sched_seq", core.core_sched_seq, count(r, "ps")?),
         ("core_pick", core.core_pick.is_some().into(), 0),
     ]);
     Ok(verdict.and(is(&scene, "next", next, &r["next"])?))
 }
 
 /// No cookie is in play.
-fn alone(mut scene: Scene, r: &Value) -> Checked {
-    let own = set_core(&mut scene, r)?;
+fn alone(header: &Header, mut scene: Scene, r: &Value) -> Checked {
+    let own = set_core(header, &mut scene, r)?;
     set_own(&mut scene, own, &r["next"], &[])?;
     let ready = scene.sched.core_pick_ready(own);
     let next = scene.sched.pick_next_task_core(own);
     let core = scene.sched.core.of(own);
-    let verdict = Verdict::of(&[
+    let verdict = of(&[
         ("follows", ready.into(), 0),
-        ("core-wide", (core.core_pick_seq != num(r, "ps")?).into(), 0),
-        ("core_task_seq", core.core_task_seq, num(r, "ts")? + 1),
+        (
+            "core-wide",
+            (core.core_pick_seq != count(r, "ps")?).into(),
+            0,
+        ),
+        ("core_task_seq", core.core_task_seq, count(r, "ts")? + 1),
     ]);
     Ok(verdict.and(is(&scene, "next", next, &r["next"])?))
 }
 
 /// The whole core picks. Whether an earlier pick could have been followed was decided before the
 /// state was recorded, and balancing may have come between.
-fn core_wide(mut scene: Scene, r: &Value) -> Checked {
+fn core_wide(header: &Header, mut scene: Scene, r: &Value) -> Checked {
     let siblings = list(r, "sib")?;
     let mut picks = Vec::new();
     for sibling in siblings {
-        let (on, chain) = (cpu(sibling, "i")?, list(sibling, "ch")?);
+        let (on, chain) = (cpu(header, sibling, "i")?, list(sibling, "ch")?);
         picks.push(set_own(&mut scene, on, &sibling["t"], chain)?);
-        scene.sched.rqs[on.index()].nr_running = num(sibling, "nr")? as u32;
+        scene.sched.rqs[on.index()].nr_running = count(sibling, "nr")? as u32;
     }
-    set_trees(&mut scene, r)?;
+    set_trees(header, &mut scene, r)?;
     for sibling in siblings {
-        let on = cpu(sibling, "i")?;
+        let on = cpu(header, sibling, "i")?;
         if let Some(Pick::Task(curr)) = scene.known(num(sibling, "cur")?, on) {
             scene.sched.rqs[on.index()].curr = curr;
         }
     }
-    let own = set_core(&mut scene, r)?;
+    let own = set_core(header, &mut scene, r)?;
     let compared = comparisons(scene.clone(), &picks, r)?;
     let next = scene.sched.pick_anew(own);
     let verdict = compared.and(outcome(&scene, own, r)?);
-    let mut verdict = verdict.and(finals(&scene, own, next, r)?);
+    let mut verdict = verdict.and(finals(header, &scene, own, next, r)?);
     if let (Some(pid), Ok(kernel)) = (scene.pid(next), num(r, "next")) {
-        verdict = verdict.and(Verdict::of(&[("next", pid, kernel)]));
+        verdict = verdict.and(of(&[("next", pid, kernel)]));
     }
     Ok(verdict)
 }
 
 /// The trees of the cookie that was chosen. What its group's bandwidth throttles may not run, and
 /// the model has no such tasks.
-fn set_trees(scene: &mut Scene, r: &Value) -> Result<(), Malformed> {
+fn set_trees(header: &Header, scene: &mut Scene, r: &Value) -> Result<(), Problem> {
     for sibling in list(r, "fin")? {
-        let on = cpu(sibling, "i")?;
+        let on = cpu(header, sibling, "i")?;
         for queued in list(sibling, "ct")? {
             if integer(&queued[1], "ct")? != 0 {
                 continue;
@@ -155,22 +163,22 @@ fn set_trees(scene: &mut Scene, r: &Value) -> Result<(), Malformed> {
 /// The comparisons of the search for the highest priority, one after the other.
 fn comparisons(mut scene: Scene, picks: &[Pick], r: &Value) -> Checked {
     let in_fi = num(r, "fi0")? != 0;
-    let mut verdict = Verdict::Agrees;
+    let mut verdict = Comparison::new();
     let mut max = picks.first().copied().unwrap_or(Pick::Idle);
     for (sibling, &own) in list(r, "sib")?.iter().zip(picks).skip(1) {
         let less = scene.sched.prio_less(max, own, in_fi);
         max = if less { own } else { max };
-        verdict = verdict.and(Verdict::of(&[("less", less.into(), num(sibling, "less")?)]));
+        verdict = verdict.and(of(&[("less", less.into(), num(sibling, "less")?)]));
         if let Pick::Task(p) = own {
             let (fi, seq) = scene.fi_of(scene.sched.tasks[p.index()].se);
-            verdict = verdict.and(Verdict::of(&[
+            verdict = verdict.and(of(&[
                 ("zero_vruntime_fi", fi, num(sibling, "fi")?),
                 ("forceidle_seq", seq, num(sibling, "fsq")?),
             ]));
         }
     }
     match scene.pid(max) {
-        Some(pid) => Ok(verdict.and(Verdict::of(&[("max", pid, num(r, "max")?)]))),
+        Some(pid) => Ok(verdict.and(of(&[("max", pid, num(r, "max")?)]))),
         None => Ok(verdict),
     }
 }
@@ -179,7 +187,7 @@ fn comparisons(mut scene: Scene, picks: &[Pick], r: &Value) -> Checked {
 fn outcome(scene: &Scene, own: CpuId, r: &Value) -> Checked {
     let core = scene.sched.core.of(own);
     let (seq, cookie) = (core.core_task_seq, core.core_cookie);
-    Ok(Verdict::of(&[
+    Ok(of(&[
         ("core_cookie", cookie.0, num(r, "ck1")?),
         (
             "forceidle_count",
@@ -191,17 +199,17 @@ fn outcome(scene: &Scene, own: CpuId, r: &Value) -> Checked {
             core.core_forceidle_seq.into(),
             num(r, "fs1")?,
         ),
-        ("core_task_seq", seq, num(r, "ts")? + 1),
+        ("core_task_seq", seq, count(r, "ts")? + 1),
         ("core_pick_seq", core.core_pick_seq, seq),
     ]))
 }
 
 /// What each CPU of the core shall run, and how many.
-fn finals(scene: &Scene, own: CpuId, next: Pick, r: &Value) -> Checked {
-    let mut verdict = Verdict::Agrees;
+fn finals(header: &Header, scene: &Scene, own: CpuId, next: Pick, r: &Value) -> Checked {
+    let mut verdict = Comparison::new();
     let mut running = 0;
     for sibling in list(r, "fin")? {
-        let on = cpu(sibling, "i")?;
+        let on = cpu(header, sibling, "i")?;
         let curr = scene.sched.rq(on).curr;
         let stays = if curr.is_none() {
             Pick::Idle
@@ -217,7 +225,7 @@ fn finals(scene: &Scene, own: CpuId, next: Pick, r: &Value) -> Checked {
         running += u64::from(pick != Pick::Idle);
         verdict = verdict.and(is(scene, "picked", pick, &sibling["t"])?);
         let told = scene.sched.rq(on).need_resched || on == own;
-        verdict = verdict.and(Verdict::of(&[
+        verdict = verdict.and(of(&[
             ("told", told.into(), (on == own || waiting.is_some()).into()),
             (
                 "occupation",
@@ -226,10 +234,10 @@ fn finals(scene: &Scene, own: CpuId, next: Pick, r: &Value) -> Checked {
             ),
         ]));
     }
-    Ok(verdict.and(Verdict::of(&[("occupied", running, num(r, "occ")?)])))
+    Ok(verdict.and(of(&[("occupied", running, num(r, "occ")?)])))
 }
 
-fn occupation(scene: &Scene, on: CpuId, pick: Pick, r: &Value) -> Result<u64, Malformed> {
+fn occupation(scene: &Scene, on: CpuId, pick: Pick, r: &Value) -> Result<u64, Problem> {
     let of = |p: TaskId| scene.sched.tasks[p.index()].core_occupation;
     Ok(match pick {
         Pick::Task(p) => of(p).into(),

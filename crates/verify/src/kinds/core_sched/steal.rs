@@ -1,7 +1,11 @@
 //! `try_steal_cookie`.
 
-use crate::replay::{Checked, Malformed, Verdict, integer};
-use crate::scene::{Scene, cpu, list, num};
+use super::scene::integer;
+use super::scene::{Scene, count, cpu, list, num};
+use super::{Checked, of};
+use crate::error::Problem;
+use crate::header::Header;
+use crate::outcome::Comparison;
 use serde_json::Value;
 use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::core_sched::Steal;
@@ -9,13 +13,13 @@ use wakelab_sched::state::Pick;
 use wakelab_sched::{Cookie, TaskId};
 
 /// `try_steal_cookie`.
-pub fn steal(header: &Value, r: &Value) -> Checked {
+pub fn steal(header: &Header, r: &Value) -> Checked {
     let mut scene = Scene::new(header)?;
-    let (to, from) = (cpu(r, "to")?, cpu(r, "frm")?);
+    let (to, from) = (cpu(header, r, "to")?, cpu(header, r, "frm")?);
     let cookie = num(r, "ck")?;
     candidates(&mut scene, from, to, r)?;
     scene.sched.core.of_mut(to).core_cookie = Cookie(cookie);
-    scene.sched.core.rqs[to.index()].idle_occupation = num(r, "docc")? as u32;
+    scene.sched.core.rqs[to.index()].idle_occupation = count(r, "docc")? as u32;
     if num(r, "di")? == 0 {
         // What runs there is not recorded.
         let running = scene.task(u64::MAX - 1, to, 0);
@@ -29,7 +33,7 @@ pub fn steal(header: &Value, r: &Value) -> Checked {
     let now = Ns(scene.sched.now);
     let outcome = scene.sched.try_steal_cookie(to, from, now);
     let (code, pid) = named(&scene, outcome);
-    let mut verdict = Verdict::of(&[
+    let mut verdict = of(&[
         ("code", code, num(r, "code")?),
         ("pid", pid, num(r, "pid")?),
     ]);
@@ -41,7 +45,7 @@ pub fn steal(header: &Value, r: &Value) -> Checked {
 
 /// Queues the candidates in the order of the tree. A destination on which the task's group is
 /// throttled is one where it may not run; the model has no bandwidth control.
-fn candidates(scene: &mut Scene, from: CpuId, to: CpuId, r: &Value) -> Result<(), Malformed> {
+fn candidates(scene: &mut Scene, from: CpuId, to: CpuId, r: &Value) -> Result<(), Problem> {
     for c in list(r, "cand")? {
         let at = |index: usize| integer(&c[index], "cand");
         let p = scene.task(at(0)?, from, num(r, "ck")?);
@@ -72,10 +76,10 @@ fn named(scene: &Scene, outcome: Steal) -> (u64, u64) {
 }
 
 /// A stolen task is queued on its new CPU, which must switch to it.
-fn has_moved(scene: &Scene, to: CpuId, p: TaskId) -> Verdict {
+fn has_moved(scene: &Scene, to: CpuId, p: TaskId) -> Comparison {
     let task = &scene.sched.tasks[p.index()];
     let listed = scene.sched.core.rqs[to.index()].core_tree == [p];
-    Verdict::of(&[
+    of(&[
         ("CPU", task.cpu.index() as u64, to.index() as u64),
         ("queued", task.on_rq.into(), 1),
         ("in the tree", listed.into(), 1),
