@@ -25,7 +25,7 @@ use cpu::{Cpu, Phase};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use task::{TaskSim, Waits};
+use task::{Stage, TaskSim, Waits};
 use wakelab_machine::domains::SchedTopology;
 use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuId, CpuMask, Ns};
@@ -283,7 +283,7 @@ impl<W: Workload> Engine<W> {
         match slot.phase {
             Phase::Op => self.op_done(cpu),
             Phase::Resume => self.run_task(cpu, 0),
-            Phase::Compute => self.compute_done(cpu),
+            Phase::Compute | Phase::Timed => self.compute_done(cpu),
             Phase::Block => self.block_done(cpu),
             Phase::Exit => self.exit_done(cpu),
             Phase::NewIdle => self.newidle_done(cpu),
@@ -292,6 +292,8 @@ impl<W: Workload> Engine<W> {
     }
 
     fn compute_done(&mut self, cpu: CpuId) {
+        let p = self.sched.rq(cpu).curr;
+        self.tasks[p.index()].stage = Stage::Next;
         self.run_task(cpu, 0);
     }
 
@@ -390,8 +392,10 @@ impl<W: Workload> Engine<W> {
         // A migration is counted where perf counts it: at each change of a task's CPU.
         self.stats.migrations += pulled.iter().sum::<u64>() + self.sched.core.stolen;
         self.sched.account_forceidle_now(Ns(self.now));
+        let mut metrics = self.work.metrics(Ns(time));
+        metrics.extend(self.stats.metrics(time, busy, self.cpus.len(), pulled));
         Outcome {
-            metrics: self.stats.metrics(time, busy, self.cpus.len(), pulled),
+            metrics,
             audit: self.stats.audit(),
             lines: self.lines.report(time),
             forced_idle: ForcedIdle::of(&self.sched, &self.stats.forced, time),
@@ -414,6 +418,7 @@ impl<W: Workload> Engine<W> {
                 Waits::ToRead(chan) => format!("to read from channel {}", chan.0),
                 Waits::ToWrite(chan) => format!("to write to channel {}", chan.0),
                 Waits::ForLock(chan) => format!("for the lock of channel {}", chan.0),
+                Waits::ForUnpark => "to be unparked".to_owned(),
                 Waits::ForTimer => "for a timer".to_owned(),
                 Waits::ForOthers => "for the others to end".to_owned(),
                 Waits::Nothing => "for nothing".to_owned(),

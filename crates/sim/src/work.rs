@@ -1,8 +1,9 @@
 //! What a workload tells the engine: the next thing that a task does.
 
 use crate::object::{Chan, ChanId};
+use crate::outcome::Metric;
 use crate::rng::Rng;
-use wakelab_machine::{CpuMask, Ns};
+use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::state::Policy;
 use wakelab_sched::{Cookie, TaskId};
 
@@ -17,12 +18,24 @@ pub enum Op {
     Poll(ChanId),
     /// Compute for so much time of a full-speed CPU.
     Compute(Ns),
+    /// Run for so much CPU time, whatever gets done in it: a busy sibling or a small CPU does not
+    /// stretch it. For work that watches its thread's CPU clock.
+    Work(Ns),
+    /// Read the clock over and over until so much wall time has passed since now. Each time that the
+    /// task runs again after it did not run for a while, [`Workload::ran_again`] is told.
+    SpinFor(Ns),
     /// Sleep for so long.
     Sleep(Ns),
+    /// Wait for a wake-up by [`Op::Unpark`]; one that came before is taken at once.
+    Park,
+    /// Wake a task that is parked, or will be. Wake-ups that a task has not taken yet are one.
+    Unpark(TaskId),
     /// Make a task; [`Workload::spawned`] is told which.
     Fork(Spawn),
     /// The measured part begins.
     Start,
+    /// The run ends so long from now, whatever tasks do then: for workloads whose tasks never end.
+    StopAfter(Ns),
     /// Wait until all other tasks have ended.
     Join,
     /// End.
@@ -49,6 +62,9 @@ pub struct Attributes {
     pub cpus: Option<CpuMask>,
     /// The core-scheduling cookie ([`Cookie::NONE`] takes it away).
     pub cookie: Option<Cookie>,
+    /// The CPU to start on, instead of the one that the kernel would choose: as a task that was
+    /// pinned there when it was made, and then let go. It must be one where the task may run.
+    pub start: Option<CpuId>,
 }
 
 /// A workload: what every task does, one thing after the other.
@@ -75,4 +91,13 @@ pub trait Workload {
 
     /// What the task does next. It is asked once each time that it has done the last thing.
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op;
+
+    /// A task runs again in the middle of an [`Op::SpinFor`], after it did not run for so long.
+    fn ran_again(&mut self, _task: TaskId, _gap: Ns) {}
+
+    /// What the workload itself measured in a run of so much time, for the outcome; always the same
+    /// names in the same order.
+    fn metrics(&self, _time: Ns) -> Vec<Metric> {
+        Vec::new()
+    }
 }

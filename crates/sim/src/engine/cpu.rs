@@ -14,6 +14,10 @@ pub(super) enum Phase {
     Op,
     /// The running task has computed enough.
     Compute,
+    /// The running task has worked for enough CPU time, or to the end of its [`Op::SpinFor`].
+    ///
+    /// [`Op::SpinFor`]: crate::work::Op::SpinFor
+    Timed,
     /// The running task spins for a mutex; its owner will say when.
     Spin,
     /// The running task goes to sleep, unless it was woken meanwhile.

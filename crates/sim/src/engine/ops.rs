@@ -6,7 +6,7 @@ use super::task::{Kind, Stage, Waits};
 use crate::object::mutex::Next;
 use crate::object::{ChanId, Content};
 use crate::work::{Op, Workload};
-use wakelab_machine::CpuId;
+use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::TaskId;
 use wakelab_sched::placement::wf;
 
@@ -49,6 +49,8 @@ impl<W: Workload> Engine<W> {
             Stage::LockWaiter => self.lock_waiter(cpu, p),
             Stage::Granted => self.hold(cpu, p, self.now + lead),
             Stage::Compute(left) => self.compute(cpu, p, left, lead),
+            Stage::Work(left) => self.work_for(cpu, p, left, lead),
+            Stage::SpinUntil(end) => self.spin_again(cpu, p, end, lead),
         }
     }
 
@@ -59,6 +61,8 @@ impl<W: Workload> Engine<W> {
             Op::Write(chan, bytes) => self.begin_channel_op(cpu, p, Kind::Write, chan, bytes, lead),
             Op::Read(chan, bytes) => self.begin_channel_op(cpu, p, Kind::Read, chan, bytes, lead),
             Op::Compute(ns) => self.compute(cpu, p, ns.0, lead),
+            Op::Work(ns) => self.work_for(cpu, p, ns.0, lead),
+            Op::SpinFor(ns) => self.spin_until(cpu, p, self.now + lead + ns.0),
             Op::Fork(spawn) => {
                 let cost = self.fork(cpu, p, spawn);
                 self.resume_at(cpu, self.now + lead + cost);
@@ -80,6 +84,19 @@ impl<W: Workload> Engine<W> {
                 self.arm_timer(p, self.now + lead + ns.0);
                 self.block(cpu, p, Waits::ForTimer, Stage::Next, self.now + lead);
             }
+            Op::Park if std::mem::take(&mut task.permit) => {
+                self.resume_at(cpu, self.now + lead + self.prices.syscall);
+            }
+            Op::Park => self.block(cpu, p, Waits::ForUnpark, Stage::Next, self.now + lead),
+            Op::Unpark(other) => {
+                let cost = self.unpark(cpu, other, lead) + self.prices.syscall;
+                self.resume_at(cpu, self.now + lead + cost);
+            }
+            Op::StopAfter(ns) => {
+                // The timer of no task.
+                self.arm_timer(TaskId::NONE, self.now + lead + ns.0);
+                self.resume_at(cpu, self.now + lead);
+            }
             Op::Join if self.live > 1 => {
                 self.joiner = p;
                 self.block(cpu, p, Waits::ForOthers, Stage::Next, self.now + lead);
@@ -97,6 +114,37 @@ impl<W: Workload> Engine<W> {
         let start = self.now + lead;
         self.cpus[cpu.index()].begin(Phase::Compute, start, ns, 0, &self.prices.smt_speed);
         self.arm(cpu);
+    }
+
+    /// CPU time: no sibling and no capacity changes it, so that nothing re-times it.
+    fn work_for(&mut self, cpu: CpuId, p: TaskId, ns: u64, lead: u64) {
+        // Known if it is preempted: see `resched_now`.
+        self.tasks[p.index()].stage = Stage::Work(ns);
+        self.set_phase(cpu, Phase::Timed, self.now + lead + ns);
+    }
+
+    fn spin_until(&mut self, cpu: CpuId, p: TaskId, end: u64) {
+        self.tasks[p.index()].stage = Stage::SpinUntil(end);
+        self.set_phase(cpu, Phase::Timed, end.max(self.now));
+    }
+
+    /// A task that was preempted while it read the clock reads it again.
+    fn spin_again(&mut self, cpu: CpuId, p: TaskId, end: u64, lead: u64) {
+        let at = self.now + lead;
+        if let Some(since) = self.tasks[p.index()].placed.off_since.take() {
+            self.work.ran_again(p, Ns(at - since));
+        }
+        self.spin_until(cpu, p, end.max(at));
+    }
+
+    /// Wakes a parked task, or lets it go on when it parks. Returns what it took, ns.
+    fn unpark(&mut self, cpu: CpuId, p: TaskId, lead: u64) -> u64 {
+        let task = &mut self.tasks[p.index()];
+        if task.waits == Waits::ForUnpark {
+            return self.wake(cpu, p, 0, lead);
+        }
+        task.permit = true;
+        0
     }
 
     fn begin_channel_op(

@@ -282,6 +282,15 @@ impl<W: Workload> Engine<W> {
                 self.tasks[p.index()].stage = Stage::Compute(left);
                 self.preempt(cpu);
             }
+            Phase::Timed => {
+                let left = self.cpus[cpu.index()].op_at.saturating_sub(self.now);
+                let task = &mut self.tasks[p.index()];
+                match &mut task.stage {
+                    Stage::Work(of) => *of = left,
+                    _ => task.placed.off_since = Some(self.now),
+                }
+                self.preempt(cpu);
+            }
             Phase::Spin => {
                 self.stop_spinning(p);
                 self.preempt(cpu);

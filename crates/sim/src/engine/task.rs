@@ -25,6 +25,10 @@ pub(super) enum Stage {
     Granted,
     /// With so much left to compute, ns at full speed.
     Compute(u64),
+    /// With so much CPU time left to work, ns.
+    Work(u64),
+    /// By reading the clock until then.
+    SpinUntil(u64),
 }
 
 /// What an operation on a channel is.
@@ -42,6 +46,7 @@ pub(super) enum Waits {
     ToWrite(ChanId),
     ForLock(ChanId),
     ForTimer,
+    ForUnpark,
     ForOthers,
 }
 
@@ -62,6 +67,8 @@ pub(super) struct TaskSim {
     pub first: bool,
     /// It has slept for the channel, so it must wake the next one when it is done.
     pub wake_next: bool,
+    /// It was unparked and has not parked since.
+    pub permit: bool,
     /// It was woken before it slept.
     pub woken: bool,
     /// It is on a wake list, to be queued by its CPU.
@@ -77,6 +84,10 @@ pub(super) struct Placed {
     pub queued_at: u64,
     /// When it was woken, ns, until it runs.
     pub woken_at: u64,
+    /// Since when it does not run in the middle of an [`Op::SpinFor`], ns.
+    ///
+    /// [`Op::SpinFor`]: crate::work::Op::SpinFor
+    pub off_since: Option<u64>,
     /// Why it was placed where it was.
     pub reason: Reason,
     /// Where.
@@ -98,6 +109,7 @@ impl TaskSim {
             placed: Box::new(Placed {
                 queued_at: 0,
                 woken_at: NOT_WOKEN,
+                off_since: None,
                 reason: Reason::SlowPath,
                 cpu: warm_cpu,
                 idle: false,
@@ -109,6 +121,7 @@ impl TaskSim {
             kind: Kind::Read,
             first: true,
             wake_next: false,
+            permit: false,
             woken: false,
             waking: false,
             remote_wakeup: false,

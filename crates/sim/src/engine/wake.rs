@@ -257,7 +257,11 @@ impl<W: Workload> Engine<W> {
         };
         let child = self.add_task(&spec, spawn.role);
         self.sched.touch.clear();
-        let target = self.place(child, cpu, cpu, parent, wf::FORK);
+        self.tasks[child.index()].placed.queued_at = self.now;
+        let target = match attributes.start {
+            Some(start) => start,
+            None => self.place(child, cpu, cpu, parent, wf::FORK),
+        };
         self.sched.update_rq_clock(target, Ns(self.now));
         self.sched.touch.write(Line::Rq(target));
         self.sched.wake_up_new_task(child, target);
@@ -300,6 +304,9 @@ impl<W: Workload> Engine<W> {
         let Some(Reverse((_, _, p))) = self.timers.pop() else {
             return;
         };
+        if p.is_none() {
+            return self.stop();
+        }
         let cpu = self.sched.tasks[p.index()].cpu;
         self.in_irq = true;
         let cost = self.wake(cpu, p, 0, 0);
@@ -325,6 +332,20 @@ impl<W: Workload> Engine<W> {
         }
         self.arm(cpu);
         self.arm_timers();
+    }
+
+    /// The run ends here. What waits for a CPU has waited until now.
+    fn stop(&mut self) {
+        for index in 0..self.tasks.len() {
+            let p = TaskId::from_index(index);
+            let task = &self.sched.tasks[index];
+            let waits = task.on_rq && self.sched.rq(task.cpu).curr != p;
+            if waits && !self.sched.is_delayed(p) {
+                self.stats.rq_wait += self.now - self.tasks[index].placed.queued_at;
+            }
+        }
+        self.ended_at = self.now;
+        self.live = 0;
     }
 
     /// The task runs: its wait is over and goes into the records.

@@ -196,6 +196,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
                             policy,
                             cpus: work::affinity(cpus, ncpu),
                             cookie: None,
+                            start: None,
                         },
                     })
                     .collect();

@@ -58,10 +58,10 @@ impl Pairs {
             0 => Op::Compute(Ns(rng.below(400_000))),
             1 if alone => Op::Sleep(Ns(rng.below(300_000))),
             1 => Op::Write(ChanId(partner), 1 + (number % 3) * 2000),
-            2 if alone => Op::Compute(Ns(0)),
+            2 if alone => Op::SpinFor(Ns(rng.below(200_000))),
             2 => Op::Read(ChanId(number), 1 + (partner % 3) * 2000),
             _ if rng.below(4) == 0 => Op::Sleep(Ns(rng.below(3_000_000))),
-            _ => Op::Compute(Ns(rng.below(1000))),
+            _ => Op::Work(Ns(rng.below(1000))),
         }
     }
 }
