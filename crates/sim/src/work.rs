@@ -101,3 +101,38 @@ pub trait Workload {
         Vec::new()
     }
 }
+
+/// Workloads whose operations are long enough not to mind the call share one engine.
+impl Workload for Box<dyn Workload> {
+    fn channels(&self) -> Vec<Chan> {
+        self.as_ref().channels()
+    }
+
+    fn max_tasks(&self) -> usize {
+        self.as_ref().max_tasks()
+    }
+
+    fn working_set_kib(&self) -> u64 {
+        self.as_ref().working_set_kib()
+    }
+
+    fn spawned(&mut self, role: u32, task: TaskId) {
+        self.as_mut().spawned(role, task);
+    }
+
+    fn attributes(&self, role: u32) -> Attributes {
+        self.as_ref().attributes(role)
+    }
+
+    fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op {
+        self.as_mut().next_op(task, rng)
+    }
+
+    fn ran_again(&mut self, task: TaskId, gap: Ns) {
+        self.as_mut().ran_again(task, gap);
+    }
+
+    fn metrics(&self, time: Ns) -> Vec<Metric> {
+        self.as_ref().metrics(time)
+    }
+}

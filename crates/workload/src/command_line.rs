@@ -7,7 +7,7 @@ pub enum WorkloadError {
     #[error("no workload given; expected a benchmark's command line such as 'hackbench -g 10'")]
     Empty,
     /// An unknown benchmark.
-    #[error("unknown benchmark '{0}'; known: hackbench")]
+    #[error("unknown benchmark '{0}'; known: hackbench, worksleep, stress-ng, spin, vms")]
     Benchmark(String),
     /// An unknown option or stray word.
     #[error("{benchmark}: unknown option '{word}'; {expected}")]
@@ -20,12 +20,44 @@ pub enum WorkloadError {
         expected: &'static str,
     },
     /// An option without its value.
-    #[error("{benchmark}: option '{option}' needs a number")]
+    #[error("{benchmark}: option '{option}' needs {expected}")]
     MissingValue {
         /// The benchmark.
         benchmark: &'static str,
         /// The option.
         option: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// An option that must be there and is not.
+    #[error("{benchmark}: option '{option}' is needed: {why}")]
+    MissingOption {
+        /// The benchmark.
+        benchmark: &'static str,
+        /// The option.
+        option: &'static str,
+        /// What for.
+        why: &'static str,
+    },
+    /// A value in another syntax than the option's.
+    #[error("{benchmark}: '{value}' for '{option}' is not understood; expected {expected}")]
+    Value {
+        /// The benchmark.
+        benchmark: &'static str,
+        /// The option.
+        option: String,
+        /// The value.
+        value: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// Each option is fine, and together they make no sense.
+    #[error("{benchmark}: {message}")]
+    Together {
+        /// The benchmark.
+        benchmark: &'static str,
+        /// What does not fit.
+        message: &'static str,
     },
     /// A value that is no number.
     #[error("{benchmark}: '{value}' for '{option}' is not a whole number")]

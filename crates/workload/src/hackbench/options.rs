@@ -2,69 +2,46 @@
 
 use super::{Hackbench, Transport};
 use crate::command_line::WorkloadError;
+use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
 
 const NAME: &str = "hackbench";
-const EXPECTED: &str = "expected -g/--groups N, -f/--fds N, -l/--loops N, -s/--datasize N, -p/--pipe, \
-     -i/--inet, -T/--threads, -P/--process or -F/--fifo";
 
 /// Most loops of a sender.
 pub(super) const MAX_LOOPS: u64 = 1_000_000_000_000;
-const MAX_TASKS: u64 = 65_536;
 const MAX_DATASIZE: u64 = 1 << 20;
 
-/// What an option takes.
-#[derive(Clone, Copy)]
-enum Takes {
-    Nothing(fn(&mut Hackbench)),
-    Number {
-        high: u64,
-        set: fn(&mut Hackbench, u64),
-    },
+const fn number(
+    short: char,
+    long: &'static str,
+    high: u64,
+    set: fn(&mut Hackbench, u64),
+) -> Opt<Hackbench> {
+    let low = 1;
+    let takes = Takes::Number { low, high, set };
+    Opt { short, long, takes }
 }
 
-const OPTIONS: &[(char, &str, Takes)] = &[
-    (
-        'g',
-        "groups",
-        Takes::Number {
-            high: MAX_TASKS,
-            set: |h, n| h.groups = n as u32,
-        },
-    ),
-    (
-        'f',
-        "fds",
-        Takes::Number {
-            high: MAX_TASKS,
-            set: |h, n| h.fds = n as u32,
-        },
-    ),
-    (
-        'l',
-        "loops",
-        Takes::Number {
-            high: MAX_LOOPS,
-            set: |h, n| h.loops = n,
-        },
-    ),
-    (
-        's',
-        "datasize",
-        Takes::Number {
-            high: MAX_DATASIZE,
-            set: |h, n| h.datasize = n as u32,
-        },
-    ),
-    (
-        'p',
-        "pipe",
-        Takes::Nothing(|h| h.transport = Transport::Pipe),
-    ),
-    ('i', "inet", Takes::Nothing(inet)),
-    ('T', "threads", Takes::Nothing(|h| h.threads = true)),
-    ('P', "process", Takes::Nothing(|h| h.threads = false)),
-    ('F', "fifo", Takes::Nothing(|h| h.fifo = true)),
-];
+const fn flag(short: char, long: &'static str, set: fn(&mut Hackbench)) -> Opt<Hackbench> {
+    let takes = Takes::Nothing(set);
+    Opt { short, long, takes }
+}
+
+const GRAMMAR: Grammar<Hackbench> = Grammar {
+    benchmark: NAME,
+    expected: "expected -g/--groups N, -f/--fds N, -l/--loops N, -s/--datasize N, -p/--pipe, \
+     -i/--inet, -T/--threads, -P/--process or -F/--fifo",
+    options: &[
+        number('g', "groups", MAX_TASKS, |h, n| h.groups = n as u32),
+        number('f', "fds", MAX_TASKS, |h, n| h.fds = n as u32),
+        number('l', "loops", MAX_LOOPS, |h, n| h.loops = n),
+        number('s', "datasize", MAX_DATASIZE, |h, n| h.datasize = n as u32),
+        flag('p', "pipe", |h| h.transport = Transport::Pipe),
+        flag('i', "inet", inet),
+        flag('T', "threads", |h| h.threads = true),
+        flag('P', "process", |h| h.threads = false),
+        flag('F', "fifo", |h| h.fifo = true),
+    ],
+};
 
 /// Pipes win, whatever the order of the options.
 fn inet(hackbench: &mut Hackbench) {
@@ -74,124 +51,9 @@ fn inet(hackbench: &mut Hackbench) {
 }
 
 /// Reads the words.
-pub(super) fn parse<'a>(
-    mut words: impl Iterator<Item = &'a str>,
-) -> Result<Hackbench, WorkloadError> {
-    let mut hackbench = Hackbench::default();
-    while let Some(word) = words.next() {
-        if let Some(long) = word.strip_prefix("--") {
-            parse_long(&mut hackbench, word, long, &mut words)?;
-        } else if let Some(cluster) = word.strip_prefix('-').filter(|c| !c.is_empty()) {
-            parse_cluster(&mut hackbench, word, cluster, &mut words)?;
-        } else {
-            return Err(unknown(word));
-        }
-    }
-    check(hackbench)
-}
-
-fn unknown(word: &str) -> WorkloadError {
-    WorkloadError::Option {
-        benchmark: NAME,
-        word: word.to_owned(),
-        expected: EXPECTED,
-    }
-}
-
-/// `--groups 32`, `--groups=32`.
-fn parse_long<'a>(
-    hackbench: &mut Hackbench,
-    word: &str,
-    long: &'a str,
-    words: &mut impl Iterator<Item = &'a str>,
-) -> Result<(), WorkloadError> {
-    let (name, given) = match long.split_once('=') {
-        Some((name, value)) => (name, Some(value)),
-        None => (long, None),
-    };
-    let option = OPTIONS
-        .iter()
-        .find(|option| option.1 == name)
-        .ok_or_else(|| unknown(word))?;
-    match option.2 {
-        Takes::Nothing(_) if given.is_some() => Err(unknown(word)),
-        Takes::Nothing(set) => {
-            set(hackbench);
-            Ok(())
-        }
-        Takes::Number { high, set } => {
-            let value = given.or_else(|| words.next());
-            set(hackbench, number(&format!("--{name}"), value, high)?);
-            Ok(())
-        }
-    }
-}
-
-/// `-g 32`, `-g32`, `-pTg 32`.
-fn parse_cluster<'a>(
-    hackbench: &mut Hackbench,
-    word: &str,
-    cluster: &'a str,
-    words: &mut impl Iterator<Item = &'a str>,
-) -> Result<(), WorkloadError> {
-    for (at, letter) in cluster.char_indices() {
-        let option = OPTIONS
-            .iter()
-            .find(|o| o.0 == letter)
-            .ok_or_else(|| unknown(word))?;
-        match option.2 {
-            Takes::Nothing(set) => set(hackbench),
-            Takes::Number { high, set } => {
-                let rest = &cluster[at + letter.len_utf8()..];
-                let value = if rest.is_empty() {
-                    words.next()
-                } else {
-                    Some(rest)
-                };
-                set(hackbench, number(&format!("-{letter}"), value, high)?);
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
-fn number(option: &str, value: Option<&str>, high: u64) -> Result<u64, WorkloadError> {
-    let option = || option.to_owned();
-    let value = value.ok_or_else(|| WorkloadError::MissingValue {
-        benchmark: NAME,
-        option: option(),
-    })?;
-    let parsed = value
-        .parse::<u64>()
-        .map_err(|_| WorkloadError::NotANumber {
-            benchmark: NAME,
-            option: option(),
-            value: value.to_owned(),
-        })?;
-    if parsed == 0 || parsed > high {
-        let range = WorkloadError::Range {
-            benchmark: NAME,
-            option: option(),
-            value: parsed,
-            low: 1,
-            high,
-        };
-        return Err(range);
-    }
-    Ok(parsed)
-}
-
-fn check(hackbench: Hackbench) -> Result<Hackbench, WorkloadError> {
-    let tasks = hackbench.tasks();
-    if tasks > MAX_TASKS {
-        return Err(WorkloadError::TooMuch {
-            benchmark: NAME,
-            what: "the number of tasks",
-            value: tasks.into(),
-            limit: MAX_TASKS.into(),
-        });
-    }
+pub(super) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Hackbench, WorkloadError> {
+    let hackbench = GRAMMAR.read(Hackbench::default(), words)?;
+    check_tasks(NAME, hackbench.tasks())?;
     Ok(hackbench)
 }
 

@@ -1,4 +1,4 @@
-//! hackbench's command line: what is read prints as a line that reads the same.
+//! A benchmark's command line: what is read prints as a line that reads the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,0 +1,58 @@
+//! The main task of a workload that measures from its first task on.
+
+use wakelab_machine::Ns;
+use wakelab_sim::{Op, Spawn};
+
+/// Starts the measured part, makes roles 1, 2, 3... and waits for them to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MainTask {
+    tasks: u32,
+    thread: bool,
+    stop_after: Option<Ns>,
+    started: bool,
+    made: u32,
+    joined: bool,
+}
+
+impl MainTask {
+    /// The maker of so many threads or processes.
+    pub fn new(tasks: u32, thread: bool) -> MainTask {
+        MainTask {
+            tasks,
+            thread,
+            stop_after: None,
+            started: false,
+            made: 0,
+            joined: false,
+        }
+    }
+
+    /// The same for tasks that never end: the run stops after a time.
+    pub fn stopping_after(self, time: Ns) -> MainTask {
+        MainTask {
+            stop_after: Some(time),
+            ..self
+        }
+    }
+
+    /// What it does next.
+    pub fn next_op(&mut self) -> Op {
+        if !std::mem::replace(&mut self.started, true) {
+            return Op::Start;
+        }
+        if let Some(time) = self.stop_after.take() {
+            return Op::StopAfter(time);
+        }
+        if self.made < self.tasks {
+            self.made += 1;
+            return Op::Fork(Spawn {
+                role: self.made,
+                thread: self.thread,
+            });
+        }
+        if std::mem::replace(&mut self.joined, true) {
+            return Op::Exit;
+        }
+        Op::Join
+    }
+}
