@@ -9,6 +9,8 @@ struct Document<'a> {
     machine: &'a str,
     kernel: &'a str,
     grouping: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    features: &'a [String],
     workload: &'a str,
     scale: f64,
     runs: usize,
@@ -22,8 +24,8 @@ struct Document<'a> {
 }
 
 /// The report as one indented JSON object and a newline. Everything but `host` depends on the inputs
-/// and the seed alone. `runs_asked` is there only if the report was interrupted; a value that is not
-/// a number is `null`.
+/// and the seed alone. `features` is there only if all variants have some, `runs_asked` only if the
+/// report was interrupted; a value that is not a number is `null`.
 ///
 /// # Errors
 /// None of the report's values can fail to be written; the type is serde_json's.
@@ -34,6 +36,7 @@ pub fn render(report: &Report) -> Result<String, serde_json::Error> {
         machine: &setup.machine,
         kernel: &setup.kernel,
         grouping: &setup.grouping,
+        features: &setup.features,
         workload: &setup.workload,
         scale: setup.scale,
         runs: report.runs,

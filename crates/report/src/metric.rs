@@ -40,6 +40,20 @@ const fn info(name: &'static str, label: &'static str, unit: Unit, grows: bool) 
 }
 
 const INFOS: &[MetricInfo] = &[
+    info("noise_pct", "noise", Unit::Percent, false),
+    info(
+        "noise_max_pct",
+        "noise, one gap a window",
+        Unit::Percent,
+        false,
+    ),
+    info(
+        "window_run_delay_pct",
+        "run delay in windows",
+        Unit::Percent,
+        false,
+    ),
+    info("hwlat_windows", "hwlat windows", Unit::Count, true),
     info("time_s", "time", Unit::Seconds, true),
     info("task_clock_s", "task-clock", Unit::Seconds, true),
     info("cpus_utilized", "CPUs utilized", Unit::Cpus, false),

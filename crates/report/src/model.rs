@@ -21,6 +21,8 @@ pub struct Setup {
     pub kernel: String,
     /// How tasks are grouped: `autogroup`, `root`, `cgroup shares 1024`.
     pub grouping: String,
+    /// Feature words of every variant, the baseline's too.
+    pub features: Vec<String>,
     /// The workload's command line at full length.
     pub workload: String,
     /// What the loops were multiplied by.
@@ -40,6 +42,8 @@ pub struct VariantRuns {
     pub name: String,
     /// Its feature words.
     pub features: Vec<String>,
+    /// Its workload's command line at full length, if it is not the experiment's.
+    pub workload: Option<String>,
     /// What each run gave.
     pub outcomes: Vec<Outcome>,
 }
@@ -51,6 +55,9 @@ pub struct VariantReport {
     pub name: String,
     /// Its feature words.
     pub features: Vec<String>,
+    /// Its workload's command line at full length, if it is not the experiment's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
     /// Each metric over the runs, in the order of tables.
     #[serde(serialize_with = "as_map")]
     pub metrics: Vec<(&'static str, Summary)>,
@@ -246,6 +253,7 @@ fn reduce(runs: &VariantRuns) -> VariantReport {
     VariantReport {
         name: runs.name.clone(),
         features: runs.features.clone(),
+        workload: runs.workload.clone(),
         metrics: metric_names(runs)
             .into_iter()
             .filter_map(summarise)

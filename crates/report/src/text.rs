@@ -56,6 +56,9 @@ fn head(report: &Report) -> String {
     };
     line("machine", &setup.machine);
     line("kernel", &format!("{}, {}", setup.kernel, setup.grouping));
+    if !setup.features.is_empty() {
+        line("features", &setup.features.join(" "));
+    }
     line("workload", &setup.workload);
     let runs = if report.is_partial() {
         format!("{} of {} (interrupted)", report.runs, setup.runs_asked)
@@ -145,8 +148,10 @@ fn against_baseline(report: &Report, variant: &VariantReport) -> String {
         }
         table.row(cells);
     }
+    let workload = variant.workload.as_ref();
+    let workload = workload.map_or_else(String::new, |line| format!("  workload  {line}\n"));
     format!(
-        "{} against {}\n{}",
+        "{} against {}\n{workload}{}",
         variant.name,
         report.variants[0].name,
         table.render()

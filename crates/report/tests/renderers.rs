@@ -64,6 +64,7 @@ fn variants(runs: usize) -> Vec<VariantRuns> {
     let variant = |name: &str, features: &[&str], outcomes: &[Outcome]| VariantRuns {
         name: name.to_owned(),
         features: features.iter().map(|word| (*word).to_owned()).collect(),
+        workload: None,
         outcomes: outcomes[..runs].to_vec(),
     };
     vec![
@@ -94,6 +95,7 @@ fn report(runs: usize, published: Published) -> Report {
         machine: "smt2-8".to_owned(),
         kernel: "6.5".to_owned(),
         grouping: "autogroup".to_owned(),
+        features: Vec::new(),
         workload: "hackbench -g 1 -l 1000".to_owned(),
         scale: 0.01,
         runs_asked: 3,
@@ -219,4 +221,21 @@ mod forced_idle {
     fn runs_without_cookies_have_none() {
         assert_eq!(total(&[outcome(0.5, 1.0, 8.0)]), None);
     }
+}
+
+#[test]
+fn a_variants_own_workload_and_the_features_of_all_are_told() {
+    let line = "worksleep -n 10 --cookies pairs";
+    let mut report = report(3, Published::default());
+    assert!(!json::render(&report).unwrap().contains(line));
+    report.variants[1].workload = Some(line.to_owned());
+    report.setup.features = vec!["SIS_COOKIE".to_owned()];
+    let text = text::render(&report, Options::default());
+    let head = format!("NEW_FEATURE against baseline\n  workload  {line}\n");
+    assert!(text.contains(&head), "{text}");
+    assert!(text.contains("\n  features  SIS_COOKIE\n"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&json::render(&report).unwrap()).unwrap();
+    assert_eq!(json["variants"][1]["workload"], line);
+    assert_eq!(json["features"][0], "SIS_COOKIE");
+    assert!(json["variants"][0].get("workload").is_none());
 }

@@ -6,6 +6,7 @@
 mod error;
 mod file;
 mod library;
+mod variants;
 
 pub use error::ExperimentError;
 pub use file::release;
@@ -19,45 +20,64 @@ use wakelab_workload::{Grouping, Workload};
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
-    /// Its feature words, or `baseline`.
+    /// Its feature words, or `baseline`, or the name that the file gives it.
     pub name: String,
     /// Its feature words.
     pub words: Vec<String>,
     /// The kernel's features with the words applied.
     pub features: FeatureSet,
+    /// Its workload at full length, if it is not the experiment's.
+    pub workload: Option<Workload>,
 }
 
 /// The name of the variant without feature words.
 pub const BASELINE: &str = "baseline";
 
 impl Variant {
-    /// The release's own features.
-    pub fn baseline(release: Release) -> Variant {
+    /// The baseline, with these features.
+    pub fn baseline(features: FeatureSet) -> Variant {
         Variant {
             name: BASELINE.to_owned(),
             words: Vec::new(),
-            features: FeatureSet::defaults(release),
+            features,
+            workload: None,
         }
     }
 
-    /// The variant with these words, separated by blanks; none or `baseline` is the baseline.
+    /// The variant with these words, separated by blanks, on top of the baseline's features; none or
+    /// `baseline` is the baseline.
     ///
     /// # Errors
     /// If the release does not know a word.
     pub fn parse(
         release: Release,
+        base: FeatureSet,
         words: &str,
     ) -> Result<Variant, wakelab_sched::features::FeatureError> {
         let words: Vec<&str> = words.split_whitespace().collect();
         if words.is_empty() || words == [BASELINE] {
-            return Ok(Variant::baseline(release));
+            return Ok(Variant::baseline(base));
         }
         Ok(Variant {
             name: words.join(" "),
-            features: FeatureSet::parse_words(release, &words)?,
+            features: with_words(release, base, &words)?,
             words: words.into_iter().map(str::to_owned).collect(),
+            workload: None,
         })
     }
+}
+
+/// The features with words applied.
+fn with_words(
+    release: Release,
+    base: FeatureSet,
+    words: &[&str],
+) -> Result<FeatureSet, wakelab_sched::features::FeatureError> {
+    let mut features = base;
+    words
+        .iter()
+        .try_for_each(|word| features.apply(release, word))?;
+    Ok(features)
 }
 
 /// An experiment whose every word is known to be good, but for its machine, which is only named.
@@ -71,7 +91,9 @@ pub struct Experiment {
     pub machine: String,
     /// The kernel release.
     pub release: Release,
-    /// The workload at full length.
+    /// Feature words of every variant, the baseline's too.
+    pub words: Vec<String>,
+    /// The workload at full length, of variants without one of their own.
     pub workload: Workload,
     /// How tasks are grouped.
     pub grouping: Grouping,

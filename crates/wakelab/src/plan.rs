@@ -22,10 +22,10 @@ pub struct Plan {
     pub release: Release,
     /// How tasks are grouped.
     pub grouping: Grouping,
-    /// The workload, already scaled.
-    pub workload: Workload,
     /// The variants, the baseline first.
     pub variants: Vec<Variant>,
+    /// The workload of each variant, already scaled.
+    pub workloads: Vec<Workload>,
     /// What was published.
     pub published: Published,
     /// The cost ranges' ends to run at, the nominal values first.
@@ -52,17 +52,22 @@ impl Plan {
     pub fn new(experiment: Experiment, machine: Machine, choices: Choices) -> Plan {
         let scale = choices.scale.unwrap_or(experiment.scale);
         let grouping = choices.grouping.unwrap_or(experiment.grouping);
-        let workload = if scale == 1.0 {
-            experiment.workload.clone()
-        } else {
-            experiment.workload.scaled(scale)
+        let workload_of = |variant: &Variant| {
+            let workload = variant.workload.as_ref().unwrap_or(&experiment.workload);
+            if scale == 1.0 {
+                workload.clone()
+            } else {
+                workload.scaled(scale)
+            }
         };
+        let workloads = experiment.variants.iter().map(workload_of).collect();
         let setup = Setup {
             experiment: experiment.name,
             title: experiment.title,
             machine: machine.name.clone(),
             kernel: experiment.release.name().to_owned(),
             grouping: grouping_name(grouping),
+            features: experiment.words,
             workload: experiment.workload.command_line(),
             scale,
             runs_asked: choices.runs.unwrap_or(experiment.runs) as usize,
@@ -79,8 +84,8 @@ impl Plan {
             machine,
             release: experiment.release,
             grouping,
-            workload,
             variants: experiment.variants,
+            workloads,
             published: experiment.published,
             bands,
         }
@@ -100,14 +105,15 @@ impl Plan {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = Vec::new();
         let release = self.release.name();
+        let of_variants = self.variants.iter().flat_map(|variant| &variant.words);
+        for word in self.setup.features.iter().chain(of_variants) {
+            let reason = not_acted(self.release, word);
+            warnings
+                .extend(reason.map(|reason| format!("the model does not act on {word}: {reason}")));
+        }
         for variant in &self.variants {
-            for word in &variant.words {
-                let reason = not_acted(self.release, word);
-                warnings.extend(
-                    reason.map(|reason| format!("the model does not act on {word}: {reason}")),
-                );
-            }
-            if !variant.words.is_empty() && variant.features == self.variants[0].features {
+            let same = variant.features == self.variants[0].features;
+            if !variant.words.is_empty() && same && variant.workload.is_none() {
                 warnings.push(format!(
                     "{} is the default of {release}: the variant is the baseline",
                     variant.name

@@ -82,7 +82,8 @@ fn make_runs(
                     return;
                 }
                 let config = config(plan, job, &machines[job.band]);
-                let result = wakelab_workload::run(&plan.workload, &config, stopped);
+                let workload = &plan.workloads[job.variant];
+                let result = wakelab_workload::run(workload, &config, stopped);
                 failed.fetch_or(result.is_err(), Ordering::Relaxed);
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                 progress.inc(1);
@@ -188,6 +189,10 @@ fn report(
         .map(|variant| VariantRuns {
             name: plan.variants[variant].name.clone(),
             features: plan.variants[variant].words.clone(),
+            workload: plan.variants[variant]
+                .workload
+                .as_ref()
+                .map(|workload| workload.command_line()),
             outcomes: complete
                 .iter()
                 .filter_map(|run| of(*run, variant).cloned())

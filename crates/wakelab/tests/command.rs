@@ -161,6 +161,17 @@ fn bad_input_is_refused_with_the_word_and_exit_code_2() {
             "99999999999",
         ),
         (&compare("", &["NO_SIS_UTIL"]), "workload"),
+        (&compare("worksleep -w 10", &["NO_SIS_UTIL"]), "'10'"),
+        (&compare("stress-ng --cpu 4", &["NO_SIS_UTIL"]), "'-t'"),
+        (&compare("spin -n 99999 -t 1", &["NO_SIS_UTIL"]), "99999"),
+        (
+            &compare("vms --hwlat width=1s,period=1s -t 1", &["NO_SIS_UTIL"]),
+            "width=1s,period=1s",
+        ),
+        (
+            &compare("vms --vms 2 --busy 3 -t 1", &["NO_SIS_UTIL"]),
+            "--busy",
+        ),
         (
             &[
                 "compare",
@@ -396,6 +407,49 @@ fn text_and_csv_say_the_same_metrics() {
         &["NO_WA_IDLE", "--runs", "2", "--format", "csv"],
     ));
     assert_eq!(csv.lines().count(), 1 + 2 * wakelab_sim::METRICS.len());
+}
+
+#[test]
+fn workloads_that_never_end_stop_on_time_and_tell_their_own_metrics() {
+    let run = |workload: &str| -> Value {
+        let mut arguments = compare(workload, &["NO_WA_IDLE", "--runs", "1", "--format", "json"]);
+        arguments[4] = "6.12";
+        serde_json::from_str(&stdout(&arguments)).unwrap()
+    };
+    let vms =
+        run("vms --vms 3 --vcpus 4 --busy 2 --hwlat width=10ms,period=30ms --vmm 1ms/9ms -t 200ms");
+    let metrics = &vms["variants"][0]["metrics"];
+    assert_eq!(metrics["time_s"]["mean"], 0.2);
+    for (metric, _) in wakelab_workload::METRICS {
+        assert!(metrics[metric]["mean"].is_number(), "{metric}: {metrics}");
+    }
+    assert_eq!(vms["comparisons"][0]["metric"], "noise_pct");
+    let spinners = run("stress-ng --cpu 0 -t 0.1");
+    let metrics = &spinners["variants"][0]["metrics"];
+    assert_eq!(metrics["time_s"]["mean"], 0.1);
+    assert!(metrics.get("noise_pct").is_none());
+}
+
+#[test]
+fn variants_of_an_experiment_may_differ_in_their_workloads() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let text = "title = \"Mine\"\nsource = \"me\"\nmachine = \"smt2-8\"\nkernel = \"6.12\"\ngrouping = \"root\"\n\
+        workload = \"worksleep -t 2 -n 20 --work 5ms --sleep 15ms\"\nscale = 0.5\nruns = 1\n\
+        variants = [\"baseline\", { name = \"twice\", workload = \"worksleep -t 2 -n 40 --work 5ms --sleep 15ms\" }]\n";
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let json: Value = serde_json::from_str(&stdout(&["run", file, "--format", "json"])).unwrap();
+    let change = json["comparisons"][0]["change_pct"].as_f64().unwrap();
+    assert!((99.0..101.0).contains(&change), "{change}");
+    let workload = json["variants"][1]["workload"].as_str().unwrap();
+    assert!(workload.contains("-n 40"), "at full length: {workload}");
+    fs::write(file, text.replace("-n 40", "-n 0")).unwrap();
+    let stderr = refused(&["run", file]);
+    assert!(
+        stderr.contains("mine.toml:9:") && stderr.contains("0 for '-n'"),
+        "{stderr}"
+    );
 }
 
 /// The report without what the host took.

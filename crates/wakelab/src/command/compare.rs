@@ -6,6 +6,7 @@ use crate::experiment::{Experiment, Variant, release};
 use crate::plan::{Plan, find_machine};
 use anyhow::{Context as _, anyhow, bail};
 use wakelab_report::Published;
+use wakelab_sched::features::FeatureSet;
 use wakelab_sched::rules::Release;
 use wakelab_workload::{Grouping, Workload};
 
@@ -23,6 +24,7 @@ pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
         title: args.features.join(", "),
         machine: args.machine.clone(),
         release,
+        words: Vec::new(),
         workload: Workload::parse(&args.workload).context("--workload")?,
         grouping: Grouping::Autogroup,
         variants: variants(release, &args.features, args.factorial)?,
@@ -47,9 +49,10 @@ fn variants(
             arguments.len()
         );
     }
-    let mut variants = vec![Variant::baseline(release)];
+    let base = FeatureSet::defaults(release);
+    let mut variants = vec![Variant::baseline(base)];
     for argument in arguments {
-        add(&mut variants, Variant::parse(release, argument)?)?;
+        add(&mut variants, Variant::parse(release, base, argument)?)?;
     }
     if factorial {
         for combination in 1..1usize << arguments.len() {
@@ -61,7 +64,10 @@ fn variants(
                 .enumerate()
                 .filter(|(place, _)| combination >> place & 1 == 1);
             let words: Vec<&str> = chosen.map(|(_, argument)| argument.as_str()).collect();
-            add(&mut variants, Variant::parse(release, &words.join(" "))?)?;
+            add(
+                &mut variants,
+                Variant::parse(release, base, &words.join(" "))?,
+            )?;
         }
     }
     Ok(variants)

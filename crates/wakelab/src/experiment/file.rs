@@ -1,15 +1,15 @@
 //! Reading an experiment's file.
 
 use super::error::{ExperimentError, Place};
-use super::{BASELINE, Experiment, Variant};
+use super::{Experiment, Variant, variants};
 use crate::cli::check_scale;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use toml::{Spanned, Value};
 use wakelab_report::{Figure, Published};
+use wakelab_sched::features::FeatureSet;
 use wakelab_sched::rules::Release;
-use wakelab_sim::METRICS;
 use wakelab_workload::{Grouping, Workload};
 
 /// Figures by variant and metric, as they stand in the file.
@@ -26,8 +26,9 @@ struct File {
     machine: Spanned<String>,
     kernel: Spanned<String>,
     grouping: Spanned<Value>,
+    features: Option<Spanned<String>>,
     workload: Spanned<String>,
-    variants: Spanned<Vec<Spanned<String>>>,
+    variants: variants::List,
     #[serde(default = "default_runs")]
     runs: Spanned<u32>,
     #[serde(default = "full_scale")]
@@ -61,7 +62,13 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
     let place = Place { file, text };
     let file: File = toml::from_str(text).map_err(|error| place.toml_error(&error))?;
     let release = place.check(&file.kernel, |name| release(name))?;
-    let variants = read_variants(place, release, &file.variants)?;
+    let words = file.features.as_ref().map_or("", |words| words.get_ref());
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let base = match &file.features {
+        None => FeatureSet::defaults(release),
+        Some(given) => place.check(given, |_| FeatureSet::parse_words(release, &words))?,
+    };
+    let variants = variants::read(place, release, base, &file.variants)?;
     let runs = *file.runs.get_ref();
     if !(1..=MAX_RUNS).contains(&runs) {
         return Err(place.error(
@@ -75,6 +82,7 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
         title: file.title,
         machine: file.machine.into_inner(),
         release,
+        words: words.into_iter().map(str::to_owned).collect(),
         workload: place.check(&file.workload, |command| Workload::parse(command))?,
         grouping: place.check(&file.grouping, grouping)?,
         runs,
@@ -86,7 +94,7 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
 
 impl Place<'_> {
     /// A value of the file through a check whose error then has the value's place.
-    fn check<T, V, E: Display>(
+    pub(super) fn check<T, V, E: Display>(
         self,
         value: &Spanned<T>,
         check: impl FnOnce(&T) -> Result<V, E>,
@@ -121,25 +129,6 @@ fn grouping(value: &Value) -> Result<Grouping, String> {
         },
         _ => Err(EXPECTED.to_owned()),
     }
-}
-
-fn read_variants(
-    place: Place<'_>,
-    release: Release,
-    list: &Spanned<Vec<Spanned<String>>>,
-) -> Result<Vec<Variant>, ExperimentError> {
-    let mut variants: Vec<Variant> = Vec::new();
-    for words in list.get_ref() {
-        let variant = place.check(words, |words| Variant::parse(release, words))?;
-        if variants.iter().any(|other| other.name == variant.name) {
-            return Err(place.error(words.span(), "the variant stands twice in the list"));
-        }
-        variants.push(variant);
-    }
-    if variants.first().is_none_or(|first| first.name != BASELINE) {
-        return Err(place.error(list.span(), "expected \"baseline\" as the first variant"));
-    }
-    Ok(variants)
 }
 
 fn read_published(
@@ -185,7 +174,7 @@ fn each_figure(
             ));
         }
         for (metric, value) in metrics {
-            if !METRICS.iter().any(|(known, _)| known == metric.get_ref()) {
+            if !is_metric(metric.get_ref()) {
                 return Err(place.error(metric.span(), "there is no such metric"));
             }
             add(
@@ -196,6 +185,11 @@ fn each_figure(
         }
     }
     Ok(())
+}
+
+fn is_metric(name: &str) -> bool {
+    let known = wakelab_sim::METRICS.iter().chain(wakelab_workload::METRICS);
+    known.copied().any(|(known, _)| known == name)
 }
 
 /// `49`, `[48, 49]`, or `{ value = either, printed = "as in the source" }`.

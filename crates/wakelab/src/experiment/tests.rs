@@ -1,6 +1,7 @@
 //! Experiments: what is read, and how errors name what is wrong.
 
 use super::*;
+use wakelab_sched::Feat;
 
 const GOOD: &str = r#"title = "A test"
 source = "nowhere"
@@ -161,6 +162,172 @@ fn errors_name_line_column_word_and_what_was_expected() {
             error.starts_with(expected),
             "{from} -> {to}:\n     got {error}\nexpected {expected}"
         );
+    }
+}
+
+/// A good file whose variants differ in their workloads.
+const WORKLOADS: &str = r#"title = "A test"
+source = "nowhere"
+machine = "smt2-8"
+kernel = "6.12"
+grouping = "root"
+workload = "worksleep -n 10"
+variants = [
+    "baseline",
+    { name = "cookies", workload = "worksleep -n 10 --cookies pairs" },
+    { name = "all", features = "NO_SIS_UTIL NO_WA_IDLE", workload = "vms --hwlat width=1ms -t 1" },
+    { name = "some features", features = "NO_SIS_UTIL" },
+]
+
+[published.figures.baseline]
+time_s = 24.564
+[published.figures."some features"]
+time_s = 25.132
+noise_pct = 0.63
+"#;
+
+#[test]
+fn variants_may_have_names_and_workloads_of_their_own() {
+    let experiment = read(WORKLOADS).unwrap();
+    let of = |variant: &Variant| {
+        let workload = variant.workload.as_ref();
+        (
+            variant.name.clone(),
+            variant.words.len(),
+            workload.map(Workload::command_line),
+        )
+    };
+    let variants: Vec<_> = experiment.variants.iter().map(of).collect();
+    let named =
+        |name: &str, words, line: Option<&str>| (name.to_owned(), words, line.map(str::to_owned));
+    let pairs = "worksleep -t 10 -n 10 --work 0-10ms --sleep 0-30ms --cookies pairs";
+    assert_eq!(variants[0], named("baseline", 0, None));
+    assert_eq!(variants[1], named("cookies", 0, Some(pairs)));
+    assert_eq!((variants[2].0.as_str(), variants[2].1), ("all", 2));
+    assert_eq!(variants[3], named("some features", 1, None));
+    assert_eq!(
+        experiment.variants[1].features,
+        experiment.variants[0].features
+    );
+    assert_ne!(
+        experiment.variants[2].features,
+        experiment.variants[0].features
+    );
+    let published = &experiment.published;
+    assert_eq!(
+        published
+            .value("some features", "noise_pct")
+            .unwrap()
+            .middle(),
+        0.63
+    );
+}
+
+#[test]
+fn features_of_all_variants_come_before_their_own() {
+    let text = WORKLOADS.replace(
+        "machine =",
+        "features = \"SIS_COOKIE NO_WA_IDLE\"\nmachine =",
+    );
+    let has = |experiment: &Experiment, feat| {
+        let variants = experiment.variants.iter();
+        variants
+            .map(|variant| variant.features.features.has(feat))
+            .collect::<Vec<_>>()
+    };
+    let experiment = read(&text).unwrap();
+    assert_eq!(experiment.words, ["SIS_COOKIE", "NO_WA_IDLE"]);
+    assert_eq!(has(&experiment, Feat::SIS_COOKIE), [true; 4]);
+    assert_eq!(has(&experiment, Feat::SIS_UTIL), [true, true, false, false]);
+    let off = text.replace("\"NO_SIS_UTIL\"", "\"NO_SIS_COOKIE\"");
+    let experiment = read(&off).unwrap();
+    assert_eq!(
+        has(&experiment, Feat::SIS_COOKIE),
+        [true, true, true, false]
+    );
+    let error = read(&text.replace("SIS_COOKIE", "SIS_COOKEY"))
+        .unwrap_err()
+        .to_string();
+    let expected = "test.toml:3:12: there is no scheduler feature 'SIS_COOKEY'";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn errors_in_a_variants_table_have_their_own_places() {
+    let cases = [
+        (
+            "worksleep -n 10 --cookies pairs",
+            "worksleep -x",
+            "test.toml:9:36: worksleep: unknown option '-x'",
+        ),
+        (
+            "NO_SIS_UTIL NO_WA_IDLE",
+            "NO_SIS_UTL",
+            "test.toml:10:32: there is no scheduler feature 'NO_SIS_UTL'",
+        ),
+        (
+            "\"cookies\"",
+            "\"baseline\"",
+            "test.toml:9:14: 'baseline' is the variant that changes nothing",
+        ),
+        (
+            "\"cookies\"",
+            "\"\"",
+            "test.toml:9:14: expected a name of 1 to 60 characters",
+        ),
+        (
+            "\"cookies\"",
+            "\"a\\nb\"",
+            "test.toml:9:14: expected a name of 1 to 60 characters",
+        ),
+        (
+            "\"cookies\"",
+            "\"all\"",
+            "test.toml:10:5: the variant stands twice",
+        ),
+        (
+            "name = \"cookies\", ",
+            "",
+            "test.toml:9:5: missing field `name`",
+        ),
+        (
+            ", features = \"NO_SIS_UTIL\" }",
+            " }",
+            "test.toml:11:5: expected `features` or `workload`",
+        ),
+        (
+            "features = \"NO_SIS_UTIL\" }",
+            "words = \"NO_SIS_UTIL\" }",
+            "test.toml:11:31: unknown field `words`",
+        ),
+        (
+            "\"baseline\",",
+            "7,",
+            "test.toml:8:5: invalid type: integer `7`, expected feature words or {",
+        ),
+        (
+            "noise_pct",
+            "noise",
+            "test.toml:18:1: there is no such metric",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        assert!(WORKLOADS.contains(from), "{from}");
+        let error = read(&WORKLOADS.replacen(from, to, 1))
+            .expect_err(to)
+            .to_string();
+        assert!(
+            error.starts_with(expected),
+            "{from} -> {to}:\n     got {error}\nexpected {expected}"
+        );
+    }
+}
+
+#[test]
+fn every_metric_of_a_workload_is_described() {
+    for (name, _) in wakelab_workload::METRICS {
+        let info = wakelab_report::metric::of(name);
+        assert_ne!(info.label, *name, "{name} has no description");
     }
 }
 
