@@ -97,7 +97,10 @@ const GRAMMAR: Grammar<WorkSleep> = Grammar {
             long: "work",
             takes: Takes::Text {
                 expected: RANGE,
-                set: |w, text| Some(w.work = Uniform::read(text)?),
+                set: |w, text| {
+                    w.work = Uniform::read(text)?;
+                    Some(())
+                },
             },
         },
         Opt {
@@ -105,7 +108,10 @@ const GRAMMAR: Grammar<WorkSleep> = Grammar {
             long: "sleep",
             takes: Takes::Text {
                 expected: RANGE,
-                set: |w, text| Some(w.sleep = Uniform::read(text)?),
+                set: |w, text| {
+                    w.sleep = Uniform::read(text)?;
+                    Some(())
+                },
             },
         },
         Opt {
@@ -113,7 +119,10 @@ const GRAMMAR: Grammar<WorkSleep> = Grammar {
             long: "cookies",
             takes: Takes::Text {
                 expected: "none or pairs",
-                set: |w, text| Some(w.cookies = Cookies::read(text)?),
+                set: |w, text| {
+                    w.cookies = Cookies::read(text)?;
+                    Some(())
+                },
             },
         },
     ],
