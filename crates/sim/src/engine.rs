@@ -10,6 +10,7 @@ mod ops;
 mod schedule;
 mod task;
 mod tick;
+mod timed;
 mod wake;
 
 use crate::forced_idle::ForcedIdle;

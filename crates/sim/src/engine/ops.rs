@@ -6,7 +6,7 @@ use super::task::{Kind, Stage, Waits};
 use crate::object::mutex::Next;
 use crate::object::{ChanId, Content};
 use crate::work::{Op, Workload};
-use wakelab_machine::{CpuId, Ns};
+use wakelab_machine::CpuId;
 use wakelab_sched::TaskId;
 use wakelab_sched::placement::wf;
 
@@ -114,37 +114,6 @@ impl<W: Workload> Engine<W> {
         let start = self.now + lead;
         self.cpus[cpu.index()].begin(Phase::Compute, start, ns, 0, &self.prices.smt_speed);
         self.arm(cpu);
-    }
-
-    /// CPU time: no sibling and no capacity changes it, so that nothing re-times it.
-    fn work_for(&mut self, cpu: CpuId, p: TaskId, ns: u64, lead: u64) {
-        // Known if it is preempted: see `resched_now`.
-        self.tasks[p.index()].stage = Stage::Work(ns);
-        self.set_phase(cpu, Phase::Timed, self.now + lead + ns);
-    }
-
-    fn spin_until(&mut self, cpu: CpuId, p: TaskId, end: u64) {
-        self.tasks[p.index()].stage = Stage::SpinUntil(end);
-        self.set_phase(cpu, Phase::Timed, end.max(self.now));
-    }
-
-    /// A task that was preempted while it read the clock reads it again.
-    fn spin_again(&mut self, cpu: CpuId, p: TaskId, end: u64, lead: u64) {
-        let at = self.now + lead;
-        if let Some(since) = self.tasks[p.index()].placed.off_since.take() {
-            self.work.ran_again(p, Ns(at - since));
-        }
-        self.spin_until(cpu, p, end.max(at));
-    }
-
-    /// Wakes a parked task, or lets it go on when it parks. Returns what it took, ns.
-    fn unpark(&mut self, cpu: CpuId, p: TaskId, lead: u64) -> u64 {
-        let task = &mut self.tasks[p.index()];
-        if task.waits == Waits::ForUnpark {
-            return self.wake(cpu, p, 0, lead);
-        }
-        task.permit = true;
-        0
     }
 
     fn begin_channel_op(

@@ -334,20 +334,6 @@ impl<W: Workload> Engine<W> {
         self.arm_timers();
     }
 
-    /// The run ends here. What waits for a CPU has waited until now.
-    fn stop(&mut self) {
-        for index in 0..self.tasks.len() {
-            let p = TaskId::from_index(index);
-            let task = &self.sched.tasks[index];
-            let waits = task.on_rq && self.sched.rq(task.cpu).curr != p;
-            if waits && !self.sched.is_delayed(p) {
-                self.stats.rq_wait += self.now - self.tasks[index].placed.queued_at;
-            }
-        }
-        self.ended_at = self.now;
-        self.live = 0;
-    }
-
     /// The task runs: its wait is over and goes into the records.
     pub(super) fn account_wait(&mut self, p: TaskId, cpu: CpuId, starts: u64) {
         let task = &mut self.tasks[p.index()];
