@@ -1,6 +1,7 @@
 //! The main task of a workload that measures from its first task on.
 
 use wakelab_machine::Ns;
+use wakelab_sched::TaskId;
 use wakelab_sim::{Op, Spawn};
 
 /// Starts the measured part, makes roles 1, 2, 3... and waits for them to end.
@@ -9,6 +10,7 @@ pub(crate) struct MainTask {
     tasks: u32,
     thread: bool,
     stop_after: Option<Ns>,
+    unparks: Option<TaskId>,
     started: bool,
     made: u32,
     joined: bool,
@@ -21,6 +23,7 @@ impl MainTask {
             tasks,
             thread,
             stop_after: None,
+            unparks: None,
             started: false,
             made: 0,
             joined: false,
@@ -31,6 +34,14 @@ impl MainTask {
     pub fn stopping_after(self, time: Ns) -> MainTask {
         MainTask {
             stop_after: Some(time),
+            ..self
+        }
+    }
+
+    /// The same, and when all are made it unparks one of them.
+    pub fn unparking(self, task: Option<TaskId>) -> MainTask {
+        MainTask {
+            unparks: task,
             ..self
         }
     }
@@ -49,6 +60,9 @@ impl MainTask {
                 role: self.made,
                 thread: self.thread,
             });
+        }
+        if let Some(task) = self.unparks.take() {
+            return Op::Unpark(task);
         }
         if std::mem::replace(&mut self.joined, true) {
             return Op::Exit;

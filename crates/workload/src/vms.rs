@@ -164,16 +164,20 @@ impl Run {
     /// A run from its start on a machine.
     pub fn new(spec: &Vms, machine: &Machine) -> Run {
         let cpus = (0..machine.ncpu()).map(CpuId::from_index);
+        let first_vcpu = (spec.vms - 1) * spec.threads_of_each() + 1;
+        // The tracer wakes others of its machine, so that all must be there when it starts.
+        let tracer = spec.hwlat.map(|_| TaskId(first_vcpu));
+        let main = MainTask::new(spec.tasks() as u32, true).stopping_after(spec.time);
         let firsts = cpus.filter(|&cpu| machine.siblings(cpu).first() == Some(cpu));
         Run {
             spec: *spec,
-            main: MainTask::new(spec.tasks() as u32, true).stopping_after(spec.time),
+            main: main.unparking(tracer),
             states: Vec::new(),
             cores: firsts
                 .map(|cpu| machine.siblings(cpu).iter().collect())
                 .collect(),
             noise: spec.hwlat.map(Noise::new),
-            first_vcpu: (spec.vms - 1) * spec.threads_of_each() + 1,
+            first_vcpu,
         }
     }
 
@@ -190,7 +194,6 @@ impl Run {
             // A vCPU's timer is the kernel's own, which has no slack.
             (Some(_), _, Some(load)) if busy => State::Offset(load, Ns(0)),
             (Some(_), _, None) if busy => State::Busy,
-            (Some(0), ..) if traced => State::Window,
             (Some(_), ..) if traced => State::Await,
             _ => State::Idle,
         }

@@ -113,6 +113,27 @@ fn vcpus_that_block_are_idle_for_the_rest_of_their_periods() {
 }
 
 #[test]
+fn times_out_of_all_proportion_are_simulated_as_they_are() {
+    for line in [
+        "vms --vms 3 --vcpus 30 --hwlat width=1us,period=2us,threshold=0us -t 5ms",
+        "vms --vms 2 --vcpus 1 --hwlat width=1ns,period=2ns -t 100us",
+        "vms --vms 2 --vcpus 9 --load 1us/2us --vmm 1us/3us --hwlat width=1h,period=2h -t 3ms",
+        "vms --vms 1 -t 1ns",
+        "stress-ng --cpu 0 -t 1ns",
+        "worksleep -t 3 -n 3 --work 0ms --sleep 0ms",
+        "worksleep -t 20 -n 2 --work 1ns --sleep 1h",
+    ] {
+        let outcome = simulate("smt2-8", line, 1);
+        assert!(metric(&outcome, "time_s") > 0.0, "{line}");
+        let finite = outcome
+            .metrics
+            .iter()
+            .all(|metric| metric.value.is_finite());
+        assert!(finite, "{line}: {:?}", outcome.metrics);
+    }
+}
+
+#[test]
 fn metrics_of_the_tracer_come_first_and_only_with_it() {
     let names = |line: &str| -> Vec<&str> {
         let outcome = simulate("smt2-8", line, 1);

@@ -125,24 +125,21 @@ fn the_tracer_goes_from_vcpu_to_vcpu_and_round_again() {
     let line = "--vms 2 --vcpus 2 --busy 1 --hwlat width=100ms,period=300ms,threshold=1us -t 1";
     let mut run = run(line, "smt2-8");
     let (width, rest) = (Op::SpinFor(Ns(100_000_000)), Op::Sleep(Ns(200_000_000)));
-    let first = [
-        width,
-        rest,
-        Op::Work(GUEST_MOVE),
-        Op::Unpark(TaskId(4)),
-        Op::Park,
-        width,
-    ];
-    assert_eq!(ops(&mut run, 3, 6), first);
-    let second = [
-        Op::Park,
-        width,
-        rest,
-        Op::Work(GUEST_MOVE),
-        Op::Unpark(TaskId(3)),
-        Op::Park,
-    ];
-    assert_eq!(ops(&mut run, 4, 6), second);
+    let turn = |next| {
+        [
+            Op::Park,
+            width,
+            rest,
+            Op::Work(GUEST_MOVE),
+            Op::Unpark(TaskId(next)),
+            Op::Park,
+        ]
+    };
+    assert_eq!(ops(&mut run, 3, 6), turn(4));
+    assert_eq!(ops(&mut run, 4, 6), turn(3));
+    // It starts when all threads are made.
+    let main = ops(&mut run, 0, 8);
+    assert_eq!(main[6..], [Op::Unpark(TaskId(3)), Op::Join]);
     assert_eq!(ops(&mut run, 1, 2), [FOR_EVER, FOR_EVER]);
 }
 

@@ -1,0 +1,116 @@
+//! Command lines put together from words of all benchmarks: each is read or refused with an error that
+//! names something of it, what is read prints as a line that reads the same, and its scaled forms too.
+
+use proptest::prelude::*;
+use wakelab_workload::Workload;
+
+const BENCHMARKS: [&str; 6] = [
+    "hackbench",
+    "worksleep",
+    "stress-ng",
+    "spin",
+    "vms",
+    "schbunch",
+];
+
+const OPTIONS: [&str; 24] = [
+    "-t",
+    "-n",
+    "-w",
+    "-s",
+    "-c",
+    "-g",
+    "-f",
+    "-l",
+    "-p",
+    "-T",
+    "-v",
+    "-b",
+    "-m",
+    "--work",
+    "--sleep",
+    "--cookies",
+    "--cpu",
+    "--timeout",
+    "--hwlat",
+    "--vmm",
+    "--load",
+    "--busy",
+    "--vms",
+    "--start",
+];
+
+const VALUES: [&str; 22] = [
+    "0",
+    "1",
+    "4",
+    "65536",
+    "65537",
+    "18446744073709551616",
+    "-1",
+    "10ms",
+    "0-10ms",
+    "0.5ms/50ms",
+    "50ms/0.5ms",
+    "width=1ms,period=3ms",
+    "width=3ms,period=1ms",
+    "threshold=0ns",
+    "pairs",
+    "none",
+    "vm",
+    "matched",
+    "1e9",
+    "99999999999s",
+    "é",
+    "",
+];
+
+/// Ends that make many of the lines complete.
+const ENDS: [&str; 4] = ["", " -t 10ms", " -t 10ms -n 3", " -t 10ms -c 0"];
+
+fn line() -> impl Strategy<Value = String> {
+    let option = (0..OPTIONS.len(), 0..VALUES.len(), 0usize..3);
+    let options = prop::collection::vec(option, 0..5);
+    (0..BENCHMARKS.len(), options, 0..ENDS.len()).prop_map(|(benchmark, options, end)| {
+        let words = options.into_iter().map(|(option, value, form)| {
+            let separator = [" ", "=", ""][form];
+            format!(" {}{separator}{}", OPTIONS[option], VALUES[value])
+        });
+        let line = words.fold(BENCHMARKS[benchmark].to_owned(), |line, word| line + &word);
+        line + ENDS[end]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn every_line_is_read_or_refused(line in line(), scale in 1e-12f64..1e9) {
+        match Workload::parse(&line) {
+            Ok(workload) => {
+                for form in [workload.clone(), workload.scaled(scale)] {
+                    prop_assert_eq!(Workload::parse(&form.command_line()), Ok(form));
+                }
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let named = line.split([' ', '=']).any(|word| text.contains(word));
+                prop_assert!(named, "{}: {}", line, text);
+            }
+        }
+    }
+}
+
+#[test]
+fn some_lines_of_every_benchmark_are_read() {
+    use proptest::strategy::ValueTree as _;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut read = [0; BENCHMARKS.len()];
+    for _ in 0..4000 {
+        let line = line().new_tree(&mut runner).expect("a line").current();
+        let benchmark = BENCHMARKS.iter().position(|name| line.starts_with(name));
+        read[benchmark.expect("one of them")] += usize::from(Workload::parse(&line).is_ok());
+    }
+    assert!(read[..5].iter().all(|&lines| lines > 5), "{read:?}");
+    assert_eq!(read[5], 0);
+}
