@@ -79,7 +79,7 @@ pub struct CompareArgs {
 /// What `run` and `compare` have in common.
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// Multiply the workload's loops by F [default: the experiment's; 1 for compare]
+    /// Multiply the workload's loops, or its time, by F [default: the experiment's; 1 for compare]
     #[arg(long, value_name = "F", value_parser = parse_scale)]
     pub scale: Option<f64>,
     /// Runs of each variant [default: the experiment's, else 5]
