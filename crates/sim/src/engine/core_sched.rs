@@ -15,7 +15,7 @@ use wakelab_sched::state::{Mover, Pick};
 impl<W: Workload> Engine<W> {
     /// Whether the running task of a CPU is in its own code, not in the kernel.
     pub fn in_own_code(&self, cpu: CpuId) -> bool {
-        self.cpus[cpu.index()].phase == Phase::Compute
+        matches!(self.cpus[cpu.index()].phase, Phase::Compute | Phase::Timed)
     }
 
     /// Whether an idle CPU has something that it must leave idle for: one that is forced idle stays
@@ -107,7 +107,10 @@ impl<W: Workload> Engine<W> {
     }
 
     fn stops_at_once(&self, cpu: CpuId) -> bool {
-        matches!(self.cpus[cpu.index()].phase, Phase::Compute | Phase::Spin)
+        matches!(
+            self.cpus[cpu.index()].phase,
+            Phase::Compute | Phase::Timed | Phase::Spin
+        )
     }
 
     /// The siblings that were told while in a task's own code switch now.
