@@ -452,6 +452,27 @@ fn variants_of_an_experiment_may_differ_in_their_workloads() {
     );
 }
 
+#[test]
+fn cookies_cost_time_and_the_fast_paths_checks_take_part_of_it_back() {
+    let arguments = [
+        "run",
+        "sis-cookie",
+        "--scale",
+        "0.1",
+        "--runs",
+        "4",
+        "--format",
+        "json",
+    ];
+    let json: Value = serde_json::from_str(&stdout(&arguments)).unwrap();
+    let time = |variant: usize| json["variants"][variant]["metrics"]["time_s"]["mean"].as_f64();
+    let [none, cookies, checked] = [0, 1, 2].map(|variant| time(variant).unwrap());
+    assert!(
+        none < checked && checked < cookies,
+        "{none} {checked} {cookies}"
+    );
+}
+
 /// The report without what the host took.
 fn without_host(text: &str) -> Value {
     let mut json: Value = serde_json::from_str(text).expect("the report is JSON");
