@@ -32,7 +32,7 @@ pub enum Band {
 
 /// A figure as a description writes it: the ends of the range are the value where left out.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "{ value = ..., source = \"...\" }")]
 pub(crate) struct RawFigure {
     pub value: f64,
     pub low: Option<f64>,

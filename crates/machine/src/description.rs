@@ -54,6 +54,7 @@
 
 use crate::costs::{Costs, Figure, RawCosts, RawFigure};
 use crate::error::MachineError;
+use crate::excerpt::{excerpt, excerpt_message};
 use crate::ids::Ns;
 use crate::preset;
 use crate::topology::{Arch, Cpu, IdleState, Machine};
@@ -237,8 +238,8 @@ impl Reader<'_> {
             MachineError::Toml {
                 file: self.file.to_owned(),
                 line: self.line_of(span.start),
-                word: word.lines().next().unwrap_or_default().to_owned(),
-                message: error.message().to_owned(),
+                word: excerpt(word.lines().next().unwrap_or_default()),
+                message: excerpt_message(error.message()),
             }
         })
     }
@@ -255,7 +256,7 @@ impl Reader<'_> {
             file: self.file.to_owned(),
             line: self.line_of(value.span().start),
             key: key.to_owned(),
-            value: written.lines().next().unwrap_or_default().to_owned(),
+            value: excerpt(written.lines().next().unwrap_or_default()),
             expected: expected.to_owned(),
         }
     }

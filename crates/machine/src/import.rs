@@ -133,9 +133,10 @@ impl Import {
         let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
         let name = name_of(Path::new(file));
         if matches!(first, Some(b'<' | 0xef)) {
-            let mut text = String::new();
+            let mut bytes = Vec::new();
             let mut bounded = Bounded::new(unpacked, XML_BYTES_MAX);
-            bounded.read_to_string(&mut text).map_err(broken)?;
+            bounded.read_to_end(&mut bytes).map_err(broken)?;
+            let text = text_of(bytes, file)?;
             let (format, objects) = xml::read(&text, file)?;
             let read = objects.machine(&name, "A machine that hwloc described")?;
             return Ok(Import::new(file, format, read));
@@ -208,6 +209,21 @@ fn name_of(path: &Path) -> String {
         name
     }
     .to_owned()
+}
+
+/// The bytes as the text that they should be; `file` is what errors call them.
+///
+/// # Errors
+/// If they are not UTF-8, with the line at which that begins.
+pub fn text_of(bytes: Vec<u8>, file: &str) -> Result<String, MachineError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + good.iter().filter(|&&byte| byte == b'\n').count();
+        MachineError::Read {
+            file: format!("{file}:{line}"),
+            message: "expected text in UTF-8".to_owned(),
+        }
+    })
 }
 
 fn unreadable(file: &str, error: &io::Error) -> MachineError {

@@ -1,6 +1,7 @@
 //! A set of CPUs as a fixed array of words: copied freely, never allocated, scanned by counting
 //! trailing zeros.
 
+use crate::excerpt::excerpt;
 use crate::ids::CpuId;
 use std::fmt;
 
@@ -202,11 +203,11 @@ impl CpuMask {
             let number = |word: &str| {
                 word.trim()
                     .parse::<usize>()
-                    .map_err(|_| CpuListError::Word(part.to_owned()))
+                    .map_err(|_| CpuListError::Word(excerpt(part)))
             };
             let (low, high) = (number(low)?, number(high)?);
             if low > high {
-                return Err(CpuListError::Order(part.to_owned()));
+                return Err(CpuListError::Order(excerpt(part)));
             }
             if high >= MAX_CPUS {
                 return Err(CpuListError::TooLarge(high));
@@ -245,7 +246,7 @@ impl CpuMask {
     /// Sets the CPUs from `base` on that a word of a bit mask names.
     fn set_hex_word(&mut self, base: usize, part: &str) -> Result<(), CpuListError> {
         let digits = part.strip_prefix("0x").unwrap_or(part);
-        let wrong = || CpuListError::Hex(part.chars().take(64).collect());
+        let wrong = || CpuListError::Hex(excerpt(part));
         let bits = match digits.len() {
             0 if part.is_empty() => 0,
             // A sign would parse, but is no digit.

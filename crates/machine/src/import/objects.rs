@@ -2,6 +2,7 @@
 
 use super::Format;
 use crate::error::MachineError;
+use crate::excerpt::excerpt;
 use crate::ids::CpuId;
 use crate::layout::{Layout, NODES_MAX, default_distances, halt_state, wrong_distance};
 use crate::mask::{CpuMask, MAX_CPUS};
@@ -67,7 +68,7 @@ pub(super) struct Distances {
 impl Objects {
     /// The error that the word should not be at this place.
     pub fn wrong(&self, place: usize, word: &str, expected: &str) -> MachineError {
-        let word = word.chars().take(64).collect();
+        let word = excerpt(word);
         let expected = expected.to_owned();
         match &self.file {
             Some(file) => MachineError::Xml {

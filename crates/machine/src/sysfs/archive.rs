@@ -3,6 +3,7 @@
 
 use super::tree::FILE_BYTES_MAX;
 use crate::error::MachineError;
+use crate::excerpt::{excerpt, excerpt_message};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Component, Path};
@@ -36,18 +37,24 @@ impl Archive {
             file: name.to_owned(),
             message,
         };
-        let broken = |error: std::io::Error| wrong(format!("no tar archive of sysfs: {error}"));
         let mut kept = 0;
-        for (count, entry) in archive.entries().map_err(broken)?.enumerate() {
-            let entry = entry.map_err(broken)?;
-            let path = plain_path(&entry.path_bytes())
-                .map_err(|path| wrong(format!("'{path}': expected a name without '..'")))?;
+        let entries = archive
+            .entries()
+            .map_err(|error| wrong(broken(0, &error)))?;
+        for (count, entry) in entries.enumerate() {
+            let entry = entry.map_err(|error| wrong(broken(count, &error)))?;
+            let full = plain_path(&entry.path_bytes());
+            let path = full.as_ref().unwrap_or_else(|bad| bad);
+            let shown = excerpt(path);
+            if full.is_err() {
+                return Err(wrong(format!("'{shown}': expected a name without '..'")));
+            }
             if count >= ENTRIES_MAX {
                 return Err(wrong(format!(
-                    "'{path}': expected at most {ENTRIES_MAX} entries"
+                    "'{shown}': expected at most {ENTRIES_MAX} entries"
                 )));
             }
-            let Some((root, file)) = place(&path) else {
+            let Some((root, file)) = place(path) else {
                 continue;
             };
             if !entry.header().entry_type().is_file() {
@@ -56,16 +63,16 @@ impl Archive {
             let size = entry.size();
             if size > FILE_BYTES_MAX {
                 return Err(wrong(format!(
-                    "'{path}': {size} bytes: expected at most {FILE_BYTES_MAX}"
+                    "'{shown}': {size} bytes: expected at most {FILE_BYTES_MAX}"
                 )));
             }
             let mut bytes = Vec::new();
             let read = entry.take(FILE_BYTES_MAX).read_to_end(&mut bytes);
-            read.map_err(|error| wrong(format!("'{path}': {error}")))?;
+            read.map_err(|error| wrong(format!("'{shown}': {error}")))?;
             kept += file.len() + bytes.len();
             if kept > KEPT_BYTES_MAX {
                 return Err(wrong(format!(
-                    "'{path}': expected at most {KEPT_BYTES_MAX} bytes of files below {SYSTEM}"
+                    "'{shown}': expected at most {KEPT_BYTES_MAX} bytes of files below {SYSTEM}"
                 )));
             }
             let files = roots.entry(root.to_owned()).or_default();
@@ -113,6 +120,18 @@ impl Archive {
     }
 }
 
+/// What is wrong with the entry after so many. Of a header that is none the tar reader repeats what is
+/// there instead, which may be anything and tells nobody what to do.
+fn broken(entries: usize, error: &std::io::Error) -> String {
+    let error = error.to_string();
+    let header = error.contains(" when getting ") || error.contains("checksum mismatch");
+    match (header, entries) {
+        (true, 0) => "expected a tar archive of a sysfs tree or XML of hwloc".to_owned(),
+        (true, _) => format!("tar entry {}: expected a header of tar", entries + 1),
+        (false, _) => format!("no tar archive of sysfs: {}", excerpt_message(&error)),
+    }
+}
+
 /// The path without `.` and leading slashes, or the path that has `..` in it.
 fn plain_path(bytes: &[u8]) -> Result<String, String> {
     let text = String::from_utf8_lossy(bytes);
@@ -120,7 +139,7 @@ fn plain_path(bytes: &[u8]) -> Result<String, String> {
     for component in Path::new(&*text).components() {
         match component {
             Component::Normal(part) => parts.push(part.to_string_lossy()),
-            Component::ParentDir => return Err(text.chars().take(200).collect()),
+            Component::ParentDir => return Err(text.into_owned()),
             Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
         }
     }

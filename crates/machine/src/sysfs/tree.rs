@@ -2,6 +2,7 @@
 
 use super::archive::Archive;
 use crate::error::MachineError;
+use crate::excerpt::excerpt;
 use crate::ids::CpuId;
 use crate::mask::{CpuListError, CpuMask};
 use std::io::ErrorKind;
@@ -51,7 +52,7 @@ impl Tree {
     pub fn wrong(&self, path: &str, word: &str, expected: &str) -> MachineError {
         MachineError::Sysfs {
             file: self.name(path),
-            word: word.chars().take(64).collect(),
+            word: excerpt(word),
             expected: expected.to_owned(),
         }
     }
