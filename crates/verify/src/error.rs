@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use wakelab_machine::{excerpt, excerpt_message};
 
 /// A recording that cannot be read: the file, the line, and what is wrong there.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +73,7 @@ pub enum Problem {
         known: &'static str,
     },
     /// A recording of functions that are not compared.
-    #[error("the model has no comparison for records of kind '{0}'")]
+    #[error("the model has no comparison for records of kind '{}'", excerpt(.0))]
     UnknownKind(String),
 }
 
@@ -80,16 +81,15 @@ impl Problem {
     /// What serde found wrong, at this path.
     pub(crate) fn json(path: &str, error: &serde_json::Error) -> Problem {
         // The line is one of the file's, which the caller names: only the column says more.
-        let text = error
-            .to_string()
-            .replace(" at line 1 column ", ", at column ");
+        let text =
+            excerpt_message(&error.to_string()).replace(" at line 1 column ", ", at column ");
         if error.classify() != serde_json::error::Category::Data {
             return Problem::Json(text);
         }
         Problem::Field {
             place: match path {
                 "." => "the record".to_owned(),
-                path => format!("field '{path}'"),
+                path => format!("field '{}'", excerpt(path)),
             },
             what: text,
         }
@@ -103,7 +103,7 @@ impl Problem {
     ) -> Problem {
         Problem::Value {
             field: field.into(),
-            found: found.to_string(),
+            found: excerpt(&found.to_string()),
             expected: expected.into(),
         }
     }

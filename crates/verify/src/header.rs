@@ -14,6 +14,7 @@ const ARITHMETIC: u64 = 2;
 
 /// What every header has; the decisions' has more.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(expecting = "a header")]
 pub(crate) struct Preamble {
     k: String,
     schema: u64,
@@ -105,6 +106,7 @@ struct Place {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "a header")]
 struct ArithmeticHeader {
     ncpu: usize,
     hz: u64,

@@ -24,5 +24,5 @@ pub use kinds::{KINDS, Kind};
 pub use lines::Lines;
 pub use mutate::{Catch, Mutated, Noticed, mutate};
 pub use outcome::{Difference, Outcome};
-pub use recording::{DECISIONS, Recording, unknown_kind};
+pub use recording::{DECISIONS, Recording};
 pub use verify::{Choice, Count, FileReport, Shown, verify};

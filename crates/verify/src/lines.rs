@@ -14,7 +14,7 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads lines and counts them.
 pub struct Lines {
-    reader: Box<dyn BufRead>,
+    reader: Box<dyn BufRead + Send>,
     text: Vec<u8>,
     number: u64,
 }
@@ -32,7 +32,7 @@ impl Lines {
     ///
     /// # Errors
     /// If the first bytes cannot be read.
-    pub fn new(source: impl Read + 'static) -> io::Result<Lines> {
+    pub fn new(source: impl Read + Send + 'static) -> io::Result<Lines> {
         let mut source = BufReader::new(source);
         let gzip = source.fill_buf()?.starts_with(&GZIP_MAGIC);
         Ok(Lines {

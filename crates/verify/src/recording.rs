@@ -48,7 +48,10 @@ impl Recording {
     ///
     /// # Errors
     /// As [`open`](Recording::open).
-    pub fn from_reader(file: &Path, source: impl Read + 'static) -> Result<Recording, ReadError> {
+    pub fn from_reader(
+        file: &Path,
+        source: impl Read + Send + 'static,
+    ) -> Result<Recording, ReadError> {
         Recording::with_lines(file, Lines::new(source).map_err(Problem::Io))
     }
 
@@ -113,22 +116,6 @@ impl Recording {
             take(body, Line { number, text }).map_err(at)?;
         }
         Ok(false)
-    }
-}
-
-/// The kind that a file's header names, if no comparison is known for it: such a file is no error of
-/// its own, but nothing can be said of it.
-///
-/// # Errors
-/// If the file cannot be read or does not begin with a header.
-pub fn unknown_kind(file: &Path) -> Result<Option<String>, ReadError> {
-    match Recording::open(file) {
-        Ok(_) => Ok(None),
-        Err(ReadError {
-            problem: Problem::UnknownKind(kind),
-            ..
-        }) => Ok(Some(kind)),
-        Err(error) => Err(error),
     }
 }
 

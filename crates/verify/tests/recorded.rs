@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use wakelab_verify::{Count, FileReport, KINDS, Recording, Step, unknown_kind, verify};
+use wakelab_verify::{Count, FileReport, KINDS, Problem, ReadError, Recording, Step, verify};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -29,11 +29,17 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn all_agree(folder: &Path) -> Vec<FileReport> {
     let mut reports = Vec::new();
     for file in files(folder) {
-        if let Some(kind) = unknown_kind(&file).unwrap() {
-            println!("{}: no comparison for '{kind}'", file.display());
-            continue;
-        }
-        let recording = Recording::open(&file).unwrap();
+        let recording = match Recording::open(&file) {
+            Ok(recording) => recording,
+            Err(ReadError {
+                problem: Problem::UnknownKind(kind),
+                ..
+            }) => {
+                println!("{}: no comparison for '{kind}'", file.display());
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
         let report = verify(recording, 1, &|| false).unwrap().unwrap();
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let (counted, racy, undetermined) = (report.counted, report.racy, &report.undetermined);

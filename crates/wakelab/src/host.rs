@@ -3,12 +3,14 @@
 use std::fs;
 use std::thread::available_parallelism;
 
-/// How many jobs to run at the same time: as asked for, or as many as the host has CPUs.
-pub fn jobs(asked: Option<u32>) -> usize {
-    match asked {
+/// How many of so many jobs to run at the same time: as asked for, or as many as the host has CPUs, but
+/// no more than there are. Threads without work take time from those that have some.
+pub fn jobs(asked: Option<u32>, all: usize) -> usize {
+    let threads = match asked {
         Some(jobs) => jobs as usize,
         None => available_parallelism().map_or(1, usize::from),
-    }
+    };
+    threads.min(all).max(1)
 }
 
 /// Clock ticks a second in /proc/self/stat: USER_HZ, 100 on every architecture that the program is
@@ -52,6 +54,13 @@ fn used_s(stat: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_are_no_more_threads_than_jobs() {
+        assert_eq!(jobs(Some(4096), 3), 3);
+        assert_eq!(jobs(Some(2), 3), 2);
+        assert_eq!((jobs(Some(4096), 0), jobs(None, 1)), (1, 1));
+    }
 
     #[test]
     fn times_are_found_behind_any_name() {

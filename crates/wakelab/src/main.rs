@@ -1,7 +1,11 @@
 //! The command: reads what is asked for, has it run, and writes the result.
 
+// They panic where nobody listens: what a user is told goes through `output` and `complain`.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod cli;
 mod command;
+mod complain;
 mod experiment;
 mod host;
 mod interrupt;
@@ -37,7 +41,7 @@ fn main() -> ExitCode {
         Ok(Ending::Failed) => ExitCode::from(FAILED),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            complain::complain(&format!("error: {error:#}"));
             ExitCode::from(BAD_INPUT)
         }
     }

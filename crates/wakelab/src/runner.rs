@@ -1,6 +1,6 @@
 //! Making the runs: many at a time, every run on one thread, results in a fixed order.
 
-use crate::host::CpuClock;
+use crate::host::{self, CpuClock};
 use crate::plan::Plan;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +21,13 @@ struct Job {
 /// The outcome of each job, in the order of jobs; none if it was not made.
 type Outcomes = Vec<Option<Result<Outcome, RunError>>>;
 
-/// Makes all runs of a plan, `jobs` at a time, and reports them. When `cancelled` becomes true no
+/// Makes all runs of a plan, `jobs` at a time or as many as the host has CPUs, and reports them. When `cancelled` becomes true no
 /// more runs begin, those that go on end early, and the report holds the runs that were complete for
 /// every variant.
 ///
 /// # Errors
 /// If a run fails: the first of them in the order of seeds and variants.
-pub fn run(plan: &Plan, jobs: usize, cancelled: &AtomicBool) -> anyhow::Result<Report> {
+pub fn run(plan: &Plan, jobs: Option<u32>, cancelled: &AtomicBool) -> anyhow::Result<Report> {
     let (started, cpu) = (Instant::now(), CpuClock::now());
     let list = job_list(plan);
     let outcomes = make_runs(plan, &list, jobs, cancelled)?;
@@ -60,7 +60,7 @@ fn job_list(plan: &Plan) -> Vec<Job> {
 fn make_runs(
     plan: &Plan,
     list: &[Job],
-    jobs: usize,
+    jobs: Option<u32>,
     cancelled: &AtomicBool,
 ) -> anyhow::Result<Outcomes> {
     let machines: Vec<_> = plan
@@ -73,7 +73,9 @@ fn make_runs(
     let failed = AtomicBool::new(false);
     let stopped = || cancelled.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
     let progress = progress_bar(list.len());
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(host::jobs(jobs, list.len()))
+        .build()?;
     pool.scope_fifo(|scope| {
         for (job, slot) in list.iter().zip(&slots) {
             let (machines, failed, stopped, progress) = (&machines, &failed, &stopped, &progress);

@@ -2,8 +2,8 @@
 
 use crate::Ending;
 use crate::cli::{Format, GroupingArg, RunArgs, RunOptions};
+use crate::complain::complain;
 use crate::experiment::{self, Experiment};
-use crate::host::jobs;
 use crate::interrupt;
 use crate::output::Output;
 use crate::plan::{Choices, Plan, find_machine};
@@ -53,10 +53,10 @@ pub fn plan(plan: Plan, options: &RunOptions) -> anyhow::Result<Ending> {
     }
     let output = Output::to(options.output.clone())?;
     for warning in plan.warnings() {
-        eprintln!("warning: {warning}");
+        complain(&format!("warning: {warning}"));
     }
     let interrupted = interrupt::catch()?;
-    let report = runner::run(&plan, jobs(options.jobs), &interrupted)?;
+    let report = runner::run(&plan, options.jobs, &interrupted)?;
     output.write(&render(&report, options)?)?;
     Ok(if interrupted.load(Ordering::Relaxed) {
         say_interrupted(&report)
@@ -66,10 +66,10 @@ pub fn plan(plan: Plan, options: &RunOptions) -> anyhow::Result<Ending> {
 }
 
 fn say_interrupted(report: &Report) -> Ending {
-    eprintln!(
+    complain(&format!(
         "interrupted: {} of {} paired runs are complete and reported",
         report.runs, report.setup.runs_asked
-    );
+    ));
     Ending::Interrupted
 }
 

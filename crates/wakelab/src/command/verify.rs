@@ -6,6 +6,7 @@ mod text;
 
 use crate::Ending;
 use crate::cli::{Format, VerifyArgs};
+use crate::complain::complain;
 use crate::host::jobs;
 use crate::interrupt;
 use crate::output::Output;
@@ -15,7 +16,7 @@ use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakelab_verify::{
-    Count, FileReport, KINDS, Noticed, ReadError, Recording, mutate, unknown_kind, verify,
+    Count, FileReport, KINDS, Noticed, Problem, ReadError, Recording, mutate, verify,
 };
 
 /// A file whose kind has no comparison.
@@ -59,13 +60,13 @@ pub fn recordings(args: &VerifyArgs) -> anyhow::Result<Ending> {
     let interrupted = interrupt::catch()?;
     let (files, skipped) = known(args)?;
     let ending = if args.mutate {
-        let noticed = each(&files, args, &interrupted, mutate)?;
+        let noticed = each(files, args, &interrupted, mutate)?;
         output.write(&mutations(&noticed, args)?)?;
         Ending::Done
     } else {
         let compare = |recording, stop: &dyn Fn() -> bool| verify(recording, args.show, stop);
         let report = Report {
-            files: each(&files, args, &interrupted, compare)?,
+            files: each(files, args, &interrupted, compare)?,
             skipped,
             show: args.show,
         };
@@ -76,32 +77,57 @@ pub fn recordings(args: &VerifyArgs) -> anyhow::Result<Ending> {
         }
     };
     Ok(if interrupted.load(Ordering::Relaxed) {
-        eprintln!("interrupted: the files that were complete are reported");
+        complain("interrupted: the files that were complete are reported");
         Ending::Interrupted
     } else {
         ending
     })
 }
 
+/// What is to be compared.
+enum Input<'a> {
+    /// A file, opened again when its turn comes: there may be more than can be open at once.
+    File(&'a Path),
+    /// A pipe or the like, which can be read only once.
+    Stream(Box<Recording>),
+}
+
+impl Input<'_> {
+    fn open(self) -> Result<Recording, ReadError> {
+        match self {
+            Input::File(file) => Recording::open(file),
+            Input::Stream(recording) => Ok(*recording),
+        }
+    }
+}
+
 /// The files that can be compared, and those that cannot, which must be asked for.
-fn known(args: &VerifyArgs) -> anyhow::Result<(Vec<&Path>, Vec<Skipped>)> {
+fn known(args: &VerifyArgs) -> anyhow::Result<(Vec<Input<'_>>, Vec<Skipped>)> {
     let (mut files, mut skipped) = (Vec::new(), Vec::new());
     for file in &args.files {
-        match unknown_kind(file)? {
-            None => files.push(file.as_path()),
-            Some(kind) if args.skip_unknown => skipped.push(Skipped {
+        match Recording::open(file) {
+            Ok(_) if file.is_file() => files.push(Input::File(file)),
+            Ok(recording) => files.push(Input::Stream(Box::new(recording))),
+            Err(ReadError {
+                problem: Problem::UnknownKind(kind),
+                ..
+            }) if args.skip_unknown => skipped.push(Skipped {
                 file: file.clone(),
                 kind,
             }),
-            Some(kind) => {
+            Err(ReadError {
+                problem: problem @ Problem::UnknownKind(_),
+                ..
+            }) => {
                 let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
                 bail!(
-                    "{}: the model has no comparison for records of kind '{kind}', only for decisions and {}; \
+                    "{}: {problem}, only for decisions and {}; \
                      --skip-unknown leaves such files out",
                     file.display(),
                     names.join(", ")
                 );
             }
+            Err(error) => return Err(error.into()),
         }
     }
     Ok((files, skipped))
@@ -110,24 +136,24 @@ fn known(args: &VerifyArgs) -> anyhow::Result<(Vec<&Path>, Vec<Skipped>)> {
 /// Works through all files, some at the same time; what comes of them is in their order, without
 /// those that an interruption cut short. Of several errors it is the first file's.
 fn each<T: Send>(
-    files: &[&Path],
+    files: Vec<Input<'_>>,
     args: &VerifyArgs,
     interrupted: &AtomicBool,
     work: impl Fn(Recording, &dyn Fn() -> bool) -> Result<Option<T>, ReadError> + Sync,
 ) -> anyhow::Result<Vec<T>> {
     let progress = progress_bar(files.len());
     let stop = || interrupted.load(Ordering::Relaxed);
-    let one = |file: &&Path| {
-        let result = Recording::open(file).and_then(|recording| work(recording, &stop));
+    let threads = jobs(args.jobs, files.len());
+    let one = |file: Input<'_>| {
+        let result = file.open().and_then(|recording| work(recording, &stop));
         progress.inc(1);
         result
     };
-    let threads = jobs(args.jobs);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()?;
     let results: Vec<Result<Option<T>, ReadError>> =
-        pool.install(|| files.par_iter().with_max_len(1).map(one).collect());
+        pool.install(|| files.into_par_iter().with_max_len(1).map(one).collect());
     progress.finish_and_clear();
     let mut complete = Vec::with_capacity(results.len());
     for result in results {

@@ -2,6 +2,7 @@
 
 use super::{Report, percent};
 use std::fmt::Write as _;
+use wakelab_machine::excerpt;
 use wakelab_report::table::{Align, Table};
 use wakelab_sched::placement::Reason;
 use wakelab_verify::{Count, DECISIONS, FileReport, KINDS, Noticed, Shown};
@@ -10,7 +11,7 @@ use wakelab_verify::{Count, DECISIONS, FileReport, KINDS, Noticed, Shown};
 pub fn comparison(report: &Report) -> String {
     let mut text = by_file(report);
     for skipped in &report.skipped {
-        let (file, kind) = (skipped.file.display(), &skipped.kind);
+        let (file, kind) = (skipped.file.display(), excerpt(&skipped.kind));
         let _ = writeln!(text, "not compared: {file}: records of kind '{kind}'");
     }
     let decisions = || report.files.iter().filter(|file| file.kind == DECISIONS);
