@@ -89,6 +89,8 @@ pub struct Experiment {
     pub title: String,
     /// The machine's name: a preset, `host` or a file.
     pub machine: String,
+    /// Where that name stands, for errors.
+    pub machine_at: String,
     /// The kernel release.
     pub release: Release,
     /// Feature words of every variant, the baseline's too.

@@ -12,6 +12,7 @@ mod interrupt;
 mod output;
 mod plan;
 mod runner;
+mod text_file;
 
 use clap::Parser as _;
 use std::process::ExitCode;

@@ -1,10 +1,10 @@
 //! What is to be run: an experiment or a comparison with every choice made.
 
 use crate::experiment::{Experiment, Variant};
+use crate::text_file;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 use wakelab_machine::import::is_synthetic;
 use wakelab_machine::{Band, DomainRules, Import, Machine, MachineError, SchedTopology, presets};
 use wakelab_report::{Published, Setup};
@@ -163,11 +163,7 @@ pub fn find_machine(word: &str) -> Result<Machine, MachineError> {
         .extension()
         .is_some_and(|extension| extension == "toml")
     {
-        let unreadable = |error: io::Error| MachineError::Read {
-            file: word.to_owned(),
-            message: error.to_string(),
-        };
-        return Machine::from_toml(&fs::read_to_string(word).map_err(unreadable)?, word);
+        return Machine::from_toml(&text_file::read(word)?, word);
     }
     let is_preset = presets().iter().any(|(name, _)| *name == word);
     let is_other = path.exists() || is_synthetic(word) || word.contains('/');

@@ -23,6 +23,7 @@ pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
         name: "compare".to_owned(),
         title: args.features.join(", "),
         machine: args.machine.clone(),
+        machine_at: "--machine".to_owned(),
         release,
         words: Vec::new(),
         workload: Workload::parse(&args.workload).context("--workload")?,
@@ -32,7 +33,7 @@ pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
         scale: 1.0,
         published: Published::default(),
     };
-    let machine = find_machine(&args.machine)?;
+    let machine = find_machine(&args.machine).context(experiment.machine_at.clone())?;
     Ok(Plan::new(experiment, machine, choices(&args.options)))
 }
 

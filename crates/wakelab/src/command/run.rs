@@ -21,7 +21,7 @@ pub fn experiment(args: &RunArgs) -> anyhow::Result<Ending> {
     let source = experiment::find(&args.experiment)?;
     let experiment = Experiment::from_toml(&source.name, &source.text, &source.file)?;
     let machine =
-        find_machine(&experiment.machine).with_context(|| format!("in {}", source.file))?;
+        find_machine(&experiment.machine).with_context(|| experiment.machine_at.clone())?;
     plan(
         Plan::new(experiment, machine, choices(&args.options)),
         &args.options,

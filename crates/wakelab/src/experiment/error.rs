@@ -1,6 +1,7 @@
 //! What can be wrong with an experiment's file, and where.
 
 use std::ops::Range;
+use wakelab_machine::{excerpt, excerpt_message};
 
 /// Why a file is not an experiment: `file:line:column: message at 'word'`, the word only if the message
 /// does not name it.
@@ -18,9 +19,6 @@ pub struct ExperimentError {
     /// What is wrong and what was expected.
     pub message: String,
 }
-
-/// The longest text at fault that is repeated in full.
-const MAX_WORD: usize = 60;
 
 fn quoted(word: &str, message: &str) -> String {
     let quoted = format!("'{word}'");
@@ -40,19 +38,36 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// The place of these bytes of the text: `file:line:column`.
+    pub fn name(self, span: &Range<usize>) -> String {
+        let (line, column) = self.line_and_column(span.start);
+        format!("{}:{line}:{column}", self.file)
+    }
+
+    fn line_and_column(self, offset: usize) -> (usize, usize) {
+        let before = self
+            .text
+            .get(..offset.min(self.text.len()))
+            .unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (
+            before.matches('\n').count() + 1,
+            before[line_start..].chars().count() + 1,
+        )
+    }
+
     /// An error at these bytes of the text.
     pub fn error(self, span: Range<usize>, message: impl Into<String>) -> ExperimentError {
         let start = span.start.min(self.text.len());
-        let before = self.text.get(..start).unwrap_or_default();
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let (line, column) = self.line_and_column(start);
         let at_fault = self
             .text
             .get(start..span.end.min(self.text.len()))
             .unwrap_or_default();
         ExperimentError {
             file: self.file.to_owned(),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
+            line,
+            column,
             word: shortened(at_fault),
             message: message.into(),
         }
@@ -61,7 +76,7 @@ impl Place<'_> {
     /// What the TOML reader found wrong.
     pub fn toml_error(self, error: &toml::de::Error) -> ExperimentError {
         let span = error.span().unwrap_or(0..0);
-        let mut message = error.message().trim_end().replace('\n', ", ");
+        let mut message = excerpt_message(&error.message().trim_end().replace('\n', ", "));
         if message.starts_with("unknown field")
             && message
                 .split('`')
@@ -82,8 +97,5 @@ fn shortened(text: &str) -> String {
         .unwrap_or_default()
         .trim()
         .trim_matches('"');
-    match line.char_indices().nth(MAX_WORD) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line.to_owned(),
-    }
+    excerpt(line)
 }

@@ -80,6 +80,7 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
     Ok(Experiment {
         name: name.to_owned(),
         title: file.title,
+        machine_at: place.name(&file.machine.span()),
         machine: file.machine.into_inner(),
         release,
         words: words.into_iter().map(str::to_owned).collect(),

@@ -1,7 +1,7 @@
 //! The experiments that come with the program, and finding one by name or file.
 
-use anyhow::{Context as _, bail};
-use std::fs;
+use crate::text_file;
+use anyhow::bail;
 use std::path::Path;
 
 /// Name and text of each file of `experiments/`, by name.
@@ -55,7 +55,7 @@ pub fn find(word: &str) -> anyhow::Result<Source> {
             names.join(", ")
         );
     }
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {word}"))?;
+    let text = text_file::read(word)?;
     let name = path.file_stem().map_or_else(
         || word.to_owned(),
         |stem| stem.to_string_lossy().into_owned(),
