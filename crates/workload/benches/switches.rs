@@ -1,5 +1,5 @@
-//! How fast the engine is: simulated context switches a second of one host core, on mail 000's
-//! machine and workload with the loops shortened.
+//! How fast the engine is: simulated context switches a second of one host core, on the
+//! machine and workload of `wakeup-bias-prev-idle` with the loops shortened.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use wakelab_sched::Release;
 use wakelab_sched::features::FeatureSet;
 use wakelab_workload::{Grouping, RunConfig, Start, Workload, run};
 
-/// Migrations a wake-up of mail 000's workload, shortened, on its machine.
+/// Migrations a wake-up of `wakeup-bias-prev-idle`, shortened.
 fn migrations_per_wakeup(word: &str, grouping: Grouping) -> f64 {
     let machine = Machine::preset("epyc-9654-2s").expect("a preset");
     let config = RunConfig {
@@ -33,7 +33,7 @@ fn migrations_per_wakeup(word: &str, grouping: Grouping) -> f64 {
     metric("cpu_migrations") / metric("wakeups")
 }
 
-/// Mail 000 and the measured loads of busy CPUs: WAKEUP_BIAS_PREV_IDLE works by the dilution of a
+/// As the measured loads of busy CPUs have it, WAKEUP_BIAS_PREV_IDLE works by the dilution of a
 /// task group's load over many CPUs. With all tasks in the root group busy CPUs are far over its
 /// threshold, and it changes next to nothing.
 #[test]
