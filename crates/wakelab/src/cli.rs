@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a check failed: fewer decisions agree than verify --min asks for
+  1    a check failed: fewer records agree than verify --min asks for
   2    bad input: an unknown name, option, key or value, a file that cannot be read or written,
        a recording that is broken or of an unknown kind, a workload that can never end
   130  interrupted; what was complete is reported";
