@@ -357,6 +357,20 @@ mod tests {
     }
 
     #[test]
+    fn cores_of_different_width_are_not_told_as_equal() {
+        let costs = Machine::preset("smt2-8").unwrap();
+        let toml = costs.describe();
+        let (head, rest) = toml.split_once("[topology]").unwrap();
+        let states = &rest[rest.find("[[idle_state]]").unwrap()..];
+        let places = "[places]\ncores = [\"0\", \"1-2\"]\nllcs = [\"0-2\"]\n\
+                      packages = [\"0-2\"]\n\n";
+        let machine = Machine::from_toml(&format!("{head}{places}{states}"), "small.toml").unwrap();
+        let topology = SchedTopology::build(&machine, &DomainRules::v6_5());
+        let text = machine_show(&machine, &topology);
+        assert!(text.contains("3 CPUs, 2 cores of up to 2 threads, 1 LLC"));
+    }
+
+    #[test]
     fn cpus_of_the_same_shape_are_shown_once() {
         let machine = Machine::preset("power9-2s44c").unwrap();
         let topology = SchedTopology::build(&machine, &DomainRules::v6_12());

@@ -59,9 +59,14 @@ fn write_counts(out: &mut String, report: &MachineReport) -> std::fmt::Result {
     } else {
         "threads"
     };
+    let up_to = if counts.cpus == counts.cores * counts.threads_per_core {
+        ""
+    } else {
+        "up to "
+    };
     write!(
         out,
-        "{} CPUs, {} cores of {} {threads}",
+        "{} CPUs, {} cores of {up_to}{} {threads}",
         counts.cpus, counts.cores, counts.threads_per_core
     )?;
     for (count, name, told) in things {
