@@ -391,7 +391,7 @@ fn a_bad_archive_is_refused() {
         (b"", "expected a sysfs tree"),
         (
             b"hello, I am a text and no archive",
-            "expected a tar archive of a sysfs tree or XML of hwloc",
+            "no tar archive of sysfs",
         ),
         (&[0x1f, 0x8b, 8, 0, 1, 2, 3], "pc.tar: "),
         (b"BZh9xxxxxxxxxxxxxxxx", "pc.tar: "),
