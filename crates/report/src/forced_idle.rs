@@ -19,6 +19,10 @@ pub struct ForcedIdleTotal {
     pub share_pct: f64,
     /// Tasks that CPUs which were forced idle took from others, all runs.
     pub stolen: u64,
+    /// Tasks that such CPUs sent to others, all runs (FORCE_IDLE_PUSH).
+    pub pushed: u64,
+    /// Tasks that idle CPUs took from such CPUs, all runs (FORCE_IDLE_LB).
+    pub pulled: u64,
     /// By core, s.
     pub cores: Vec<CoreTotal>,
     /// By pair of cookies, the longest first.
@@ -136,6 +140,8 @@ pub fn total(outcomes: &[Outcome]) -> Option<ForcedIdleTotal> {
         time_s: seconds(runs.iter().map(|run| run.time.0).sum()),
         share_pct: runs.iter().map(|run| run.share_pct).sum::<f64>() / runs.len() as f64,
         stolen: runs.iter().map(|run| run.stolen).sum(),
+        pushed: runs.iter().map(|run| run.pushed).sum(),
+        pulled: runs.iter().map(|run| run.pulled).sum(),
         cores: cores.into_iter().map(core).collect(),
         pairs: pairs.into_iter().map(pair).collect(),
         tasks: tasks.into_iter().map(task).collect(),
@@ -151,9 +157,10 @@ pub fn render(name: &str, total: &ForcedIdleTotal) -> String {
     let time = |s: f64| number::value(s, Unit::Seconds);
     let share = number::value(total.share_pct, Unit::Percent);
     let mut text = format!(
-        "forced idle of {name}, all runs: {} ({share} of the capacity), {} tasks stolen\n",
+        "forced idle of {name}, all runs: {} ({share} of the capacity), {} tasks stolen{}\n",
         time(total.time_s),
         number::count(total.stolen as f64),
+        moved_by_patches(total),
     );
     let mut table = Table::new(&[
         ("came from", Align::Left),
@@ -183,6 +190,15 @@ pub fn render(name: &str, total: &ForcedIdleTotal) -> String {
         .iter()
         .map(|row| format!("task {} {}", row.task, time(row.time_s)));
     text + &listed("by task", tasks, total.tasks.len())
+}
+
+/// What the features FORCE_IDLE_PUSH and FORCE_IDLE_LB moved, if they did.
+fn moved_by_patches(total: &ForcedIdleTotal) -> String {
+    let moved = [("pushed", total.pushed), ("pulled", total.pulled)];
+    let moved = moved.iter().filter(|(_, tasks)| *tasks > 0);
+    moved
+        .map(|(how, tasks)| format!(", {} {how}", number::count(*tasks as f64)))
+        .collect()
 }
 
 /// The first of a list on one line.

@@ -184,6 +184,8 @@ mod forced_idle {
                 pairs: vec![pair(1, 2, 20), pair(0, 1, 10)],
                 tasks: vec![(TaskId(3), ns(25)), (TaskId(4), ns(5))],
                 stolen: 7 * factor,
+                pushed: 2 * factor,
+                pulled: 0,
                 causes: vec![CauseRow {
                     cause,
                     began: 10 * factor,
@@ -212,7 +214,9 @@ mod forced_idle {
         let causes: Vec<_> = total.causes.iter().map(|c| (c.cause, c.began)).collect();
         assert_eq!(causes, [("stealing", 50), ("target idle", 40)]);
         let text = render("x", &total);
-        for part in ["63 tasks stolen", "stealing", "1 over 2", "CPU 2", "task 3"] {
+        assert_eq!((total.pushed, total.pulled), (18, 0));
+        assert!(text.contains("63 tasks stolen, 18 pushed\n"), "{text}");
+        for part in ["stealing", "1 over 2", "CPU 2", "task 3"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -13,6 +13,7 @@ pub mod busiest;
 mod capacity;
 pub mod cost;
 pub mod env;
+mod force_idle;
 pub mod group;
 pub mod migrate;
 mod newidle;

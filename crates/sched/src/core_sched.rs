@@ -7,6 +7,7 @@
 mod forceidle;
 mod pick;
 mod prio;
+mod push;
 mod steal;
 mod tree;
 

@@ -54,6 +54,8 @@ pub enum Feat {
     NI_RANDOM,
     SIS_CORE,
     SIS_COOKIE,
+    FORCE_IDLE_PUSH,
+    FORCE_IDLE_LB,
 }
 
 impl Feat {

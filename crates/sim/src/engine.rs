@@ -391,7 +391,8 @@ impl<W: Workload> Engine<W> {
         let pulled = self.pulled();
         let pulled = std::array::from_fn(|kind| pulled[kind] - before[kind]);
         // A migration is counted where perf counts it: at each change of a task's CPU.
-        self.stats.migrations += pulled.iter().sum::<u64>() + self.sched.core.stolen;
+        self.stats.migrations +=
+            pulled.iter().sum::<u64>() + self.sched.core.stolen + self.sched.core.pushed;
         self.sched.account_forceidle_now(Ns(self.now));
         let mut metrics = self.work.metrics(Ns(time));
         metrics.extend(self.stats.metrics(time, busy, self.cpus.len(), pulled));

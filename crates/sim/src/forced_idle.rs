@@ -43,6 +43,10 @@ pub struct ForcedIdle {
     pub tasks: Vec<(TaskId, Ns)>,
     /// Tasks that CPUs which were forced idle took from others.
     pub stolen: u64,
+    /// Tasks that such CPUs sent to others (FORCE_IDLE_PUSH).
+    pub pushed: u64,
+    /// Tasks that idle CPUs took from such CPUs (FORCE_IDLE_LB).
+    pub pulled: u64,
     /// What it came from, the most frequent first.
     pub causes: Vec<CauseRow>,
 }
@@ -98,6 +102,8 @@ impl ForcedIdle {
             pairs: pairs(sched),
             tasks: tasks(sched),
             stolen: sched.core.stolen,
+            pushed: sched.core.pushed,
+            pulled: sched.core.pulled,
             causes: causes.rows(),
         })
     }

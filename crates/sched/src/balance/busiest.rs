@@ -1,6 +1,6 @@
 //! Which group is busiest, and how much to take from it (`find_busiest_group`).
 
-use super::env::{CpuIdle, LbEnv, MigrationType, asym_prefer, capacity_greater};
+use super::env::{CpuIdle, LbEnv, MigrationType, asym_prefer, capacity_greater, lbf};
 use super::group::{GroupType, GroupView, SdStats, SgStats};
 use crate::{Rules, Sched};
 use wakelab_machine::GroupId;
@@ -36,7 +36,7 @@ fn same_type_is_busier(rules: &Rules, sds: &SdStats, sg: &GroupView, sgs: &SgSta
     match sgs.group_type {
         GroupType::Overloaded => sgs.avg_load > busiest.avg_load,
         // Nothing tells one from another.
-        GroupType::Imbalanced => false,
+        GroupType::Imbalanced | GroupType::ForceIdle => false,
         GroupType::AsymPacking => sds
             .busiest
             .is_some_and(|b| asym_prefer(b.asym_prefer_cpu, sg.asym_prefer_cpu)),
@@ -161,7 +161,10 @@ pub fn find_busiest_group(env: &mut LbEnv, rules: &Rules, sds: &mut SdStats) -> 
     let (local, busiest) = (&sds.local_stat, &sds.busiest_stat);
     let forced = matches!(
         busiest.group_type,
-        GroupType::MisfitTask | GroupType::AsymPacking | GroupType::Imbalanced
+        GroupType::MisfitTask
+            | GroupType::AsymPacking
+            | GroupType::Imbalanced
+            | GroupType::ForceIdle
     );
     if !forced {
         if local.group_type > busiest.group_type {
@@ -191,6 +194,10 @@ pub fn calculate_imbalance(env: &mut LbEnv, rules: &Rules, sds: &mut SdStats) {
         GroupType::MisfitTask if env.sd_has(sd::ASYM_CPUCAPACITY) => (MigrationType::Misfit, 1),
         GroupType::MisfitTask => (MigrationType::Load, busiest.misfit_task_load as i64),
         GroupType::AsymPacking => (MigrationType::Task, i64::from(busiest.sum_h_nr_running)),
+        GroupType::ForceIdle => {
+            env.flags |= lbf::FORCE_IDLE;
+            (MigrationType::Task, 1)
+        }
         GroupType::SmtBalance | GroupType::Imbalanced => (MigrationType::Task, 1),
         _ if sds.local_stat.group_type == GroupType::HasSpare => fill_spare(env, rules, sds),
         _ => return even_loads(env, sds),

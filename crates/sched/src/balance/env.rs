@@ -58,6 +58,8 @@ pub mod lbf {
     pub const SOME_PINNED: u32 = 0x08;
     /// The stopper moves the running task.
     pub const ACTIVE_LB: u32 = 0x10;
+    /// FORCE_IDLE_LB: a task is taken that its core's cookie keeps from running.
+    pub const FORCE_IDLE: u32 = 0x20;
 }
 
 /// `SCHED_NR_MIGRATE_BREAK`: tasks looked at before the source is let go for a moment.
@@ -94,6 +96,8 @@ pub struct LbEnv {
     pub new_dst_cpu: CpuId,
     /// The CPU that tasks are taken from.
     pub src_cpu: CpuId,
+    /// FORCE_IDLE_LB: such tasks count (see [`lbf::FORCE_IDLE`]).
+    pub force_idle_aware: bool,
     /// CPUs under consideration.
     pub cpus: CpuMask,
     /// Whether some CPU of the domain is no longer in `cpus`.

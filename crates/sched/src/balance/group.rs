@@ -24,6 +24,8 @@ pub enum GroupType {
     Imbalanced,
     /// More tasks than it can serve.
     Overloaded,
+    /// FORCE_IDLE_LB: a task cannot run there at all, and can on the destination.
+    ForceIdle,
 }
 
 /// Statistics of a group (`struct sg_lb_stats`).
@@ -53,6 +55,8 @@ pub struct SgStats {
     pub asym_packing: bool,
     /// Several tasks share a core.
     pub smt_balance: bool,
+    /// A CPU is forced idle and has a task that could run on the destination (FORCE_IDLE_LB).
+    pub force_idle: bool,
     /// Load of the largest task that does not fit its CPU.
     pub misfit_task_load: u64,
 }
@@ -128,7 +132,9 @@ fn group_is_overloaded(pct: u64, sgs: &SgStats) -> bool {
 /// `sgc->imbalance`.
 pub fn group_classify(imbalance_pct: u32, imbalanced: bool, sgs: &SgStats) -> GroupType {
     let pct = u64::from(imbalance_pct);
-    if group_is_overloaded(pct, sgs) {
+    if sgs.force_idle {
+        GroupType::ForceIdle
+    } else if group_is_overloaded(pct, sgs) {
         GroupType::Overloaded
     } else if imbalanced {
         GroupType::Imbalanced
@@ -190,6 +196,10 @@ impl Sched {
             sgs.sum_nr_running += rq.nr_running;
             status.overload |= rq.nr_running > 1;
             status.overutilized |= util * 1280 >= rq.cpu_capacity * 1024;
+            if env.force_idle_aware && self.is_force_idle(cpu) {
+                status.overload = true;
+                sgs.force_idle |= !local && self.is_force_idle_source(env, cpu);
+            }
             if rq.nr_running == 0 && rq.is_idle() {
                 sgs.idle_cpus += 1;
             } else if !local {

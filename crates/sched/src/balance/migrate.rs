@@ -76,7 +76,8 @@ pub fn can_migrate_task(env: &mut LbEnv, dst: &Destination<'_>, p: &Candidate<'_
     if p.running {
         return false;
     }
-    env.has(lbf::ACTIVE_LB)
+    // What cannot run where its caches are warm has nothing from them.
+    env.has(lbf::ACTIVE_LB | lbf::FORCE_IDLE)
         || env.nr_balance_failed > env.cache_nice_tries
         || !task_hot(env, dst, p)
 }
@@ -136,7 +137,7 @@ impl Sched {
             migration_cost: self.tun.migration_cost.0 as i64,
             cache_hot_buddy: self.feat.has(Feat::CACHE_HOT_BUDDY),
         };
-        can_migrate_task(env, &dst, &candidate)
+        can_migrate_task(env, &dst, &candidate) && self.suits_force_idle_pass(env, task)
     }
 
     /// The task's size in the unit of the imbalance; none if it is not of the kind looked for.
@@ -169,7 +170,7 @@ impl Sched {
     /// Whether the look through the source's tasks ends here: seen enough, or a break.
     fn detach_stops(&self, env: &mut LbEnv) -> bool {
         // Stealing all would only turn the roles around.
-        if env.idle.is_idle() && self.rq(env.src_cpu).nr_running <= 1 {
+        if env.idle.is_idle() && !self.has_to_spare(env, env.src_cpu) {
             return true;
         }
         env.loops += 1;
@@ -189,7 +190,7 @@ impl Sched {
     /// sched/fair.c, `detach_tasks`). They are left in `lb.detached`; gives how many.
     pub(crate) fn detach_tasks(&mut self, env: &mut LbEnv) -> u32 {
         let src = env.src_cpu;
-        if self.rq(src).nr_running <= 1 {
+        if !self.has_to_spare(env, src) {
             env.flags &= !lbf::ALL_PINNED;
             return 0;
         }

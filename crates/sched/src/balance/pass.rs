@@ -2,7 +2,8 @@
 
 use super::env::{CpuIdle, LbEnv, MigrationType, NR_MIGRATE_BREAK, lbf};
 use super::stats::PassStats;
-use crate::{Line, Rules, Sched};
+use crate::{Feat, Line, Rules, Sched};
+use wakelab_machine::domains::sd;
 use wakelab_machine::{CpuId, Ns};
 
 /// `MAX_PINNED_INTERVAL`, ms.
@@ -83,6 +84,9 @@ impl Sched {
             idle,
             dst_cpu: cpu,
             dst_group: domain.groups[0],
+            force_idle_aware: self.core.enabled
+                && self.feat.has(Feat::FORCE_IDLE_LB)
+                && domain.flags & sd::SHARE_CPUCAPACITY == 0,
             cpus: domain.span,
             loop_break: NR_MIGRATE_BREAK,
             ..LbEnv::default()
@@ -115,6 +119,7 @@ impl Sched {
             Round::AllPinned => self.balanced(&env),
             Round::Imbalanced(moved) => {
                 self.pass_stats(&env).pulled += u64::from(moved);
+                self.count_force_idle_pull(&env, moved);
                 if moved > 0 {
                     self.domain(&env).nr_balance_failed = 0;
                     self.end_with(&env, Outcome::Moved);
@@ -150,7 +155,7 @@ impl Sched {
             debug_assert!(src != env.dst_cpu, "a CPU is not its own busiest");
             env.src_cpu = src;
             env.flags |= lbf::ALL_PINNED;
-            if self.rq(src).nr_running <= 1 {
+            if !self.has_to_spare(env, src) {
                 return Round::Imbalanced(0);
             }
             let moved = self.move_tasks(env, now);

@@ -1,6 +1,6 @@
 //! Which CPU of the busiest group to take from (`find_busiest_queue`).
 
-use super::env::{LbEnv, MigrationType, asym_prefer, capacity_greater};
+use super::env::{LbEnv, MigrationType, asym_prefer, capacity_greater, lbf};
 use crate::Sched;
 use wakelab_machine::domains::sd;
 use wakelab_machine::{CpuId, GroupId};
@@ -127,7 +127,8 @@ impl Sched {
     pub(crate) fn find_busiest_queue(&mut self, env: &LbEnv, group: GroupId) -> Option<CpuId> {
         let mut busiest = Busiest::default();
         for &cpu in &self.lb.tables.groups[group.index()].cpus {
-            if !env.trimmed || env.cpus.contains(cpu) {
+            let wrong = env.has(lbf::FORCE_IDLE) && !self.is_force_idle_source(env, cpu);
+            if !wrong && (!env.trimmed || env.cpus.contains(cpu)) {
                 busiest.consider(env, &self.queue_view(env, cpu));
             }
         }

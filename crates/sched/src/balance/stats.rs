@@ -15,6 +15,8 @@ pub struct PassStats {
     pub failed: u64,
     /// Tasks moved (`lb_gained`).
     pub pulled: u64,
+    /// Of these, tasks that were forced idle (FORCE_IDLE_LB).
+    pub force_idle_pulled: u64,
     /// Active balances asked for.
     pub active: u64,
 }

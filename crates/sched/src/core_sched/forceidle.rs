@@ -2,6 +2,7 @@
 
 use crate::ids::{Cookie, TaskId};
 use crate::state::{Pick, Sched};
+use crate::{Feat, Line};
 use wakelab_machine::{CpuId, Ns};
 
 /// How many tasks at least share the core while a CPU is forced idle
@@ -50,6 +51,15 @@ impl Sched {
         }
     }
 
+    /// FORCE_IDLE_LB: newly idle CPUs look for tasks only while the root domain has an overloaded CPU,
+    /// and one that is forced idle has a task to spare.
+    pub(super) fn note_overload_of_forceidle(&mut self) {
+        if self.feat.has(Feat::FORCE_IDLE_LB) && !self.rd.overload {
+            self.rd.overload = true;
+            self.touch.write(Line::RdOverload);
+        }
+    }
+
     /// `sched_core_tick`: accounts forced idle so far. Does nothing if the core has none.
     #[inline]
     pub fn sched_core_tick(&mut self, cpu: CpuId) {
@@ -76,6 +86,8 @@ impl Sched {
         self.account_forceidle_now(now);
         self.core.pairs.clear();
         self.core.stolen = 0;
+        self.core.pushed = 0;
+        self.core.pulled = 0;
         self.core.rqs.iter_mut().for_each(|rq| rq.forceidle_sum = 0);
         self.tasks
             .iter_mut()

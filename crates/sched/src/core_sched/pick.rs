@@ -96,6 +96,7 @@ impl Sched {
         if core.core_forceidle_count != 0 {
             core.core_forceidle_start = now;
             core.core_forceidle_occupation = occupation;
+            self.note_overload_of_forceidle();
         }
     }
 

@@ -33,7 +33,8 @@ impl Sched {
     }
 
     /// `sched_core_balance`: looks at the CPUs of every domain, the nearest first, and takes the
-    /// first task that fits. CPUs that must reschedule for it are left in `lb.arrivals`.
+    /// first task that fits. If there is none, FORCE_IDLE_PUSH has its turn. CPUs that must
+    /// reschedule for what moves are left in `lb.arrivals`.
     pub fn sched_core_balance(&mut self, cpu: CpuId, now: Ns) -> Option<TaskId> {
         self.lb.arrivals.clear();
         let topo = Arc::clone(&self.topo);
@@ -45,6 +46,7 @@ impl Sched {
                 }
             }
         }
+        self.push_blocked(cpu, now);
         None
     }
 

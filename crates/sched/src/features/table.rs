@@ -120,7 +120,7 @@ use Feat::*;
 use Part::Modelled;
 
 /// The rows, by [`Feat`].
-pub(super) static TABLE: [Word; 40] = [
+pub(super) static TABLE: [Word; 42] = [
     word(
         GENTLE_FAIR_SLEEPERS,
         "GENTLE_FAIR_SLEEPERS",
@@ -395,6 +395,18 @@ pub(super) static TABLE: [Word; 40] = [
         "SIS_COOKIE",
         [NONE, OFF],
         "Target, previous, recent CPU and SMT sibling must match the task's cookie.",
+    ),
+    patch(
+        FORCE_IDLE_PUSH,
+        "FORCE_IDLE_PUSH",
+        [NONE, OFF],
+        "A CPU that is forced idle sends a task that waits to where it can run.",
+    ),
+    patch(
+        FORCE_IDLE_LB,
+        "FORCE_IDLE_LB",
+        [NONE, OFF],
+        "Idle CPUs pull tasks that are forced idle and match their core's cookie.",
     ),
 ];
 

@@ -77,6 +77,10 @@ pub struct CoreSched {
     pub begun: Vec<Begun>,
     /// Tasks that `sched_core_balance` pulled.
     pub stolen: u64,
+    /// Tasks that FORCE_IDLE_PUSH sent away.
+    pub pushed: u64,
+    /// Tasks that FORCE_IDLE_LB took from CPUs that were forced idle.
+    pub pulled: u64,
 }
 
 impl CoreSched {

@@ -26,6 +26,8 @@ pub enum Mover {
     Active,
     /// A CPU that was forced idle.
     Stealing,
+    /// A CPU that was forced idle, for another that can run it (FORCE_IDLE_PUSH).
+    Pushing,
 }
 
 impl Mover {
@@ -36,6 +38,7 @@ impl Mover {
             Mover::Periodic => "periodic balancing",
             Mover::Active => "active balancing",
             Mover::Stealing => "stealing",
+            Mover::Pushing => "pushing",
         }
     }
 }

@@ -141,6 +141,8 @@ fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
         Feat::DELAY_DEQUEUE,
         Feat::DELAY_ZERO,
         Feat::SIS_COOKIE,
+        Feat::FORCE_IDLE_PUSH,
+        Feat::FORCE_IDLE_LB,
     ];
     let release = prop::sample::select(&Release::ALL[..]);
     (release, any::<u32>()).prop_map(|(release, flips)| {
