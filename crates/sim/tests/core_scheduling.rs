@@ -5,8 +5,9 @@ mod support;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 use support::{Scene, run_checked, scene_strategy};
-use wakelab_sched::Cookie;
 use wakelab_sched::core_sched::fault::without_the_cookie_check;
+use wakelab_sched::features::{Feat, FeatureSet};
+use wakelab_sched::{Cookie, Release};
 
 /// Scenes in which most tasks have one of a few cookies.
 fn cookie_scene_strategy() -> impl Strategy<Value = Scene> {
@@ -51,6 +52,37 @@ proptest! {
             let causes = &forced.causes;
             prop_assert!(causes.iter().all(|cause| cause.better_cpu_free <= cause.began));
         }
+    }
+}
+
+fn with_both(mut scene: Scene) -> Scene {
+    if scene.release == Release::V6_5 {
+        scene.release = Release::V6_12;
+        scene.features = FeatureSet::defaults(Release::V6_12);
+    }
+    for feat in [Feat::FORCE_IDLE_PUSH, Feat::FORCE_IDLE_LB] {
+        scene.features.features.set(feat, true);
+    }
+    scene
+}
+
+proptest! {
+    /// The same with what moves tasks out of force idle, in every case.
+    #[test]
+    fn so_it_does_with_push_and_pull(scene in cookie_scene_strategy().prop_map(with_both)) {
+        run_checked(&scene)?;
+    }
+}
+
+proptest! {
+    /// Without cookies the words change nothing.
+    #[test]
+    fn without_cookies_push_and_pull_change_nothing(scene in scene_strategy()) {
+        let mut without = with_both(scene.clone());
+        without.features.features.set(Feat::FORCE_IDLE_PUSH, false);
+        without.features.features.set(Feat::FORCE_IDLE_LB, false);
+        let (with, without) = (with_both(scene).run(), without.run());
+        prop_assert_eq!(format!("{with:?}"), format!("{without:?}"));
     }
 }
 

@@ -117,7 +117,7 @@ fn machine_of(
 
 /// A release, and features that the model acts on in it, any of them flipped.
 fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
-    const FLIPPED: [Feat; 23] = [
+    const FLIPPED: [Feat; 25] = [
         Feat::GENTLE_FAIR_SLEEPERS,
         Feat::START_DEBIT,
         Feat::NEXT_BUDDY,
