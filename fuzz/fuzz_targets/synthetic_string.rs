@@ -1,22 +1,14 @@
 //! A synthetic string: a machine whose description reads as the same machine, or an error.
 #![no_main]
 
+#[path = "common/imported.rs"]
+mod imported;
+
 use libfuzzer_sys::fuzz_target;
-use wakelab_machine::{DomainRules, Import, Machine, SchedTopology};
+use wakelab_machine::Import;
 
 fuzz_target!(|text: &str| {
     if let Ok(import) = Import::from_synthetic(text) {
-        check(&import);
+        imported::check(&import);
     }
 });
-
-fn check(import: &Import) {
-    let text = import.to_toml();
-    let again = Machine::from_toml(&text, "fuzz.toml").expect("it reads what it prints");
-    assert_eq!(again.cpus, import.machine.cpus);
-    assert_eq!(again.node_distance, import.machine.node_distance);
-    assert_eq!(again.costs, import.machine.costs);
-    assert_eq!(again.idle_states, import.machine.idle_states);
-    let topology = SchedTopology::build(&again, &DomainRules::v6_12());
-    assert_eq!(topology.cpus.len(), again.ncpu());
-}

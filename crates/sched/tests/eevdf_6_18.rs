@@ -102,6 +102,36 @@ fn a_shorter_slice_preempts_what_is_protected_and_ends_the_protection() {
 }
 
 #[test]
+fn a_shorter_slice_that_does_not_preempt_shortens_the_protection() {
+    for (without, left) in [(&[][..], 300 * US), (&[Feat::PREEMPT_SHORT][..], 900 * US)] {
+        let mut scene = Scene::new(Release::V6_18, 1);
+        for &feat in without {
+            scene.sched.feat.set(feat, false);
+        }
+        let [long, short] = [50 * MS, 300 * US].map(|slice| {
+            let p = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
+            scene.sched.set_slice(p, Some(Ns(slice)));
+            p
+        });
+        scene.run(1);
+        scene.sleep(short);
+        scene.sched.finish_delayed(short);
+        scene.sched.switch_task(CPU);
+        assert_eq!(scene.sched.rq(CPU).curr, long);
+        scene.advance(100 * US);
+        scene.sched.task_tick(CPU);
+        // Protected for longer than the other's slice, which owes service when it comes.
+        let [long_se, short_se] = [long, short].map(|p| scene.sched.tasks[p.index()].se);
+        let vruntime = scene.se(long).vruntime;
+        scene.sched.se[long_se.index()].vlag = vruntime.wrapping_add(900 * US) as i64;
+        scene.sched.se[short_se.index()].vlag = -(MS as i64);
+        scene.wake(short, CPU);
+        assert!(!scene.sched.rq(CPU).need_resched, "{without:?}");
+        assert_eq!(protected(&scene, long), left, "{without:?}");
+    }
+}
+
+#[test]
 fn balancing_leaves_out_tasks_whose_dequeueing_is_delayed() {
     for (release, counted) in [(Release::V6_12, 2), (Release::V6_18, 1)] {
         let mut scene = Scene::new(release, 1);
