@@ -8,7 +8,7 @@ use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::{Release, TaskId};
-use wakelab_sim::object::Chan;
+use wakelab_sim::object::{Chan, ChanId};
 use wakelab_sim::rng::Rng;
 use wakelab_sim::{
     Attributes, Engine, Grouping, Metric, Op, Outcome, RunConfig, RunError, Spawn, Start, Workload,
@@ -57,8 +57,9 @@ impl Script {
 }
 
 impl Workload for Script {
+    /// A pipe, a pair of sockets, a TCP connection.
     fn channels(&self) -> Vec<Chan> {
-        Vec::new()
+        vec![Chan::pipe(), Chan::socket(), Chan::tcp()]
     }
 
     fn max_tasks(&self) -> usize {
@@ -245,4 +246,20 @@ fn a_task_starts_where_the_workload_says() {
         outcome.audit.iter().map(|row| row.decisions).sum::<u64>(),
         2
     );
+}
+
+/// Who sleeps for a socket does not wait exclusively: one wake-up has to do for all, as nothing
+/// more is sent. (An exclusive reader of a pipe wakes the next one itself.)
+#[test]
+fn all_readers_that_sleep_get_their_part_of_one_message() {
+    for chan in [0, 1, 2].map(ChanId) {
+        let script = Script::new(vec![
+            (None, main_of(4, &[])),
+            (Some(0), vec![Op::Read(chan, 10)]),
+            (Some(0), vec![Op::Read(chan, 10)]),
+            (Some(0), vec![Op::Read(chan, 10)]),
+            (Some(1), vec![Op::Sleep(Ns(20 * MS)), Op::Write(chan, 30)]),
+        ]);
+        assert_eq!(run(script).err(), None, "{chan:?}");
+    }
 }

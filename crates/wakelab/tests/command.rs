@@ -1,5 +1,7 @@
 //! The command, end to end: what it prints, where, and how it exits.
 
+mod support;
+
 use serde_json::Value;
 use std::fs;
 use std::io::Read as _;
@@ -585,7 +587,7 @@ fn a_reader_that_goes_away_is_no_error() {
 #[test]
 fn ctrl_c_reports_what_is_complete_and_exits_with_130() {
     let long = "hackbench -g 4 -f 20 --threads --pipe -l 1000000 -s 100";
-    let mut child = wakelab()
+    let child = wakelab()
         .args(compare(
             long,
             &["NO_WA_IDLE", "--jobs", "1", "--format", "json"],
@@ -596,25 +598,8 @@ fn ctrl_c_reports_what_is_complete_and_exits_with_130() {
         .expect("the program starts");
     // Time to install the handler; a run of this length takes minutes.
     std::thread::sleep(std::time::Duration::from_secs(2));
-    let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .expect("kill is there");
-    assert!(kill.success());
-    let (mut out, mut err) = (String::new(), String::new());
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut out)
-        .unwrap();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut err)
-        .unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{err}");
+    let (out, err, code) = support::interrupt(child);
+    assert_eq!(code, Some(130), "{err}");
     assert!(err.contains("interrupted: 0 of 5"), "{err}");
     let json: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::fs::{self, File};
@@ -219,7 +221,7 @@ fn mutations_are_caught_or_listed() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_reports_the_files_that_are_complete_and_exits_with_130() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_wakelab"))
+    let child = Command::new(env!("CARGO_BIN_EXE_wakelab"))
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .args(["verify", "--mutate", "--jobs", "1", "--format", "json"])
         .args([CLUSTERS].repeat(2000))
@@ -229,23 +231,8 @@ fn ctrl_c_reports_the_files_that_are_complete_and_exits_with_130() {
         .expect("the program starts");
     // Time to install the handler; so many files take minutes.
     std::thread::sleep(std::time::Duration::from_secs(3));
-    let id = child.id().to_string();
-    let kill = Command::new("kill").args(["-INT", &id]).status();
-    assert!(kill.expect("kill is there").success());
-    let (mut out, mut err) = (String::new(), String::new());
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut out)
-        .unwrap();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut err)
-        .unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{err}");
+    let (out, err, code) = support::interrupt(child);
+    assert_eq!(code, Some(130), "{err}");
     assert!(err.starts_with("interrupted: "), "{err}");
     let json: Value = serde_json::from_str(&out).unwrap();
     assert!(json["decisions"].is_u64());

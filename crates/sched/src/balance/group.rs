@@ -161,7 +161,7 @@ pub fn smt_balance(rules: &Rules, env: &LbEnv, group_flags: u32, sgs: &SgStats) 
 
 /// What the sums of a pass over one group noticed besides (`SG_OVERLOAD`, `SG_OVERUTILIZED`).
 #[derive(Clone, Copy, Debug, Default)]
-struct SgStatus {
+pub(super) struct SgStatus {
     overload: bool,
     overutilized: bool,
 }
@@ -180,7 +180,13 @@ impl Sched {
     }
 
     /// Adds up a group's CPUs.
-    fn sum_group(&self, env: &LbEnv, id: GroupId, local: bool, status: &mut SgStatus) -> SgStats {
+    pub(super) fn sum_group(
+        &self,
+        env: &LbEnv,
+        id: GroupId,
+        local: bool,
+        status: &mut SgStatus,
+    ) -> SgStats {
         let mut sgs = SgStats::default();
         for &cpu in &self.lb.tables.groups[id.index()].cpus {
             if env.trimmed && !env.cpus.contains(cpu) {

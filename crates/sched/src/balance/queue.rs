@@ -157,3 +157,38 @@ impl Sched {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::balance::group::SgStatus;
+    use crate::{Features, Release, Rules, Tunables};
+    use std::sync::Arc;
+    use wakelab_machine::domains::{DomainRules, SchedTopology};
+    use wakelab_machine::topology::Machine;
+
+    /// What balancing sees of a CPU with a task that runs and one whose dequeueing is delayed.
+    fn seen(release: Release) -> (u32, u32) {
+        let machine = Machine::preset("smt2-8").expect("a preset");
+        let topo = Arc::new(SchedTopology::build(&machine, &DomainRules::v6_12()));
+        let tun = Tunables::for_machine(machine.ncpu(), 250);
+        let feat = Features::defaults(release);
+        let mut sched = Sched::new(topo, Rules::of(release), feat, tun);
+        let cpu = CpuId(1);
+        sched.cfs[cpu.index()].h_nr_running = 2;
+        sched.cfs[cpu.index()].h_nr_delayed = 1;
+        let env = LbEnv::default();
+        let group = sched.topo.domains[cpu.index()][0].groups[0];
+        let stats = sched.sum_group(&env, group, false, &mut SgStatus::default());
+        (
+            sched.queue_view(&env, cpu).h_nr_running,
+            stats.sum_h_nr_running,
+        )
+    }
+
+    #[test]
+    fn queues_and_groups_count_delayed_tasks_until_6_13() {
+        assert_eq!(seen(Release::V6_12), (2, 2));
+        assert_eq!(seen(Release::V6_18), (1, 1));
+    }
+}
