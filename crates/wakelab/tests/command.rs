@@ -422,7 +422,7 @@ fn workloads_that_never_end_stop_on_time_and_tell_their_own_metrics() {
         run("vms --vms 3 --vcpus 4 --busy 2 --hwlat width=10ms,period=30ms --vmm 1ms/9ms -t 200ms");
     let metrics = &vms["variants"][0]["metrics"];
     assert_eq!(metrics["time_s"]["mean"], 0.2);
-    for (metric, _) in wakelab_workload::METRICS {
+    for (metric, _) in wakelab_workload::vms::METRICS {
         assert!(metrics[metric]["mean"].is_number(), "{metric}: {metrics}");
     }
     assert_eq!(vms["comparisons"][0]["metric"], "noise_pct");

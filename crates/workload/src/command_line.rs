@@ -6,9 +6,9 @@ pub enum WorkloadError {
     /// Nothing there.
     #[error("no workload given; expected a benchmark's command line such as 'hackbench -g 10'")]
     Empty,
-    /// An unknown benchmark.
-    #[error("unknown benchmark '{0}'; known: hackbench, worksleep, stress-ng, spin, vms")]
-    Benchmark(String),
+    /// An unknown benchmark, and the known ones.
+    #[error("unknown benchmark '{0}'; known: {1}")]
+    Benchmark(String, String),
     /// An unknown option or stray word.
     #[error("{benchmark}: unknown option '{word}'; {expected}")]
     Option {

@@ -9,11 +9,13 @@
 
 mod options;
 
+use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
+use wakelab_machine::topology::Machine;
 use wakelab_sched::TaskId;
 use wakelab_sim::object::{Chan, ChanId};
 use wakelab_sim::rng::Rng;
-use wakelab_sim::{Op, Spawn, Workload};
+use wakelab_sim::{Engine, Op, Outcome, RunConfig, RunError, Spawn, Workload};
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,20 +81,20 @@ impl Hackbench {
     pub fn messages(&self) -> u128 {
         u128::from(self.groups) * u128::from(self.fds).pow(2) * u128::from(self.loops)
     }
+}
 
-    /// With the loops times a factor, at least one.
-    pub fn scaled(&self, factor: f64) -> Hackbench {
+impl Benchmark for Hackbench {
+    fn scaled(&self, factor: f64) -> Box<dyn Benchmark> {
         let loops = (self.loops as f64 * factor)
             .round()
             .clamp(1.0, options::MAX_LOOPS as f64);
-        Hackbench {
+        Box::new(Hackbench {
             loops: loops as u64,
             ..self.clone()
-        }
+        })
     }
 
-    /// The command line that says the same.
-    pub fn command_line(&self) -> String {
+    fn command_line(&self) -> String {
         let mut line = format!(
             "hackbench -g {} -f {} {} {}-l {} -s {}",
             self.groups,
@@ -114,6 +116,14 @@ impl Hackbench {
             line.push_str(" --fifo");
         }
         line
+    }
+
+    fn begin(&self, _machine: &Machine) -> Box<dyn Workload> {
+        Box::new(Run::new(self))
+    }
+
+    fn run(&self, config: &RunConfig, cancelled: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
+        Engine::new(config, Run::new(self)).run(cancelled)
     }
 }
 

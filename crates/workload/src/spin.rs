@@ -5,11 +5,13 @@
 //! The tasks have no end, so the run has one: it stops after the time that `-t` says, as `stress-ng`
 //! and `timeout` stop their children.
 
+use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
 use crate::main_task::MainTask;
 use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
 use crate::quantity::{Written, seconds};
 use wakelab_machine::Ns;
+use wakelab_machine::topology::Machine;
 use wakelab_sched::TaskId;
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
@@ -130,17 +132,17 @@ impl Spinners {
             time,
         })
     }
+}
 
-    /// With the time times a factor.
-    pub fn scaled(&self, factor: f64) -> Spinners {
-        Spinners {
+impl Benchmark for Spinners {
+    fn scaled(&self, factor: f64) -> Box<dyn Benchmark> {
+        Box::new(Spinners {
             time: crate::scaled_time(self.time, factor),
             ..*self
-        }
+        })
     }
 
-    /// The command line that says the same.
-    pub fn command_line(&self) -> String {
+    fn command_line(&self) -> String {
         format!(
             "{} {} {} -t {}",
             self.program.grammar().benchmark,
@@ -148,6 +150,10 @@ impl Spinners {
             self.tasks,
             Written(self.time)
         )
+    }
+
+    fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
+        Box::new(Run::new(self, machine.ncpu()))
     }
 }
 
@@ -220,8 +226,9 @@ mod tests {
         assert_eq!(Run::new(&all, 12).max_tasks(), 13);
         let four = read("stress-ng -c4 --timeout=1m").unwrap();
         assert_eq!(Run::new(&four, 12).max_tasks(), 5);
-        assert_eq!(all.scaled(0.1).time, Ns(6_000_000_000));
-        assert_eq!(all.scaled(1e-12).time, Ns(1_000_000));
+        let scaled = |factor| read(&all.scaled(factor).command_line()).unwrap().time;
+        assert_eq!(scaled(0.1), Ns(6_000_000_000));
+        assert_eq!(scaled(1e-12), Ns(1_000_000));
         assert_eq!(read("spin -n 44 -t 500ms").unwrap().time, Ns(500_000_000));
     }
 

@@ -12,6 +12,7 @@
 mod hwlat;
 mod options;
 
+use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
 use crate::main_task::MainTask;
 use crate::quantity::{Cycle, Written, below};
@@ -79,16 +80,25 @@ impl Vms {
         self.vcpus + u32::from(self.vmm.is_some())
     }
 
-    /// With the time times a factor.
-    pub fn scaled(&self, factor: f64) -> Vms {
-        Vms {
+    /// The thread that a role is: its machine, and its vCPU or none for the VMM thread.
+    fn thread(&self, role: u32) -> (u32, Option<u32>) {
+        let (vm, thread) = (
+            (role - 1) / self.threads_of_each(),
+            (role - 1) % self.threads_of_each(),
+        );
+        (vm, (thread < self.vcpus).then_some(thread))
+    }
+}
+
+impl Benchmark for Vms {
+    fn scaled(&self, factor: f64) -> Box<dyn Benchmark> {
+        Box::new(Vms {
             time: crate::scaled_time(self.time, factor),
             ..*self
-        }
+        })
     }
 
-    /// The command line that says the same.
-    pub fn command_line(&self) -> String {
+    fn command_line(&self) -> String {
         let mut line = format!(
             "vms --vms {} --vcpus {} --busy {}",
             self.vms, self.vcpus, self.busy
@@ -108,13 +118,8 @@ impl Vms {
         line
     }
 
-    /// The thread that a role is: its machine, and its vCPU or none for the VMM thread.
-    fn thread(&self, role: u32) -> (u32, Option<u32>) {
-        let (vm, thread) = (
-            (role - 1) / self.threads_of_each(),
-            (role - 1) % self.threads_of_each(),
-        );
-        (vm, (thread < self.vcpus).then_some(thread))
+    fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
+        Box::new(Run::new(self, machine))
     }
 }
 

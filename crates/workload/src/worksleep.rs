@@ -8,11 +8,13 @@
 //! CPU time: the published 24.56 s without cookies is the largest of ten sums of 1200 cycles of 5 and 15
 //! ms on average, so a busy sibling does not stretch the work.
 
+use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
 use crate::main_task::MainTask;
 use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
 use crate::quantity::Uniform;
 use wakelab_machine::Ns;
+use wakelab_machine::topology::Machine;
 use wakelab_sched::{Cookie, TaskId};
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
@@ -148,18 +150,18 @@ impl WorkSleep {
         check_tasks(NAME, worksleep.threads.into())?;
         Ok(worksleep)
     }
+}
 
-    /// With the cycles times a factor, at least one.
-    pub fn scaled(&self, factor: f64) -> WorkSleep {
+impl Benchmark for WorkSleep {
+    fn scaled(&self, factor: f64) -> Box<dyn Benchmark> {
         let cycles = (self.cycles as f64 * factor).round();
-        WorkSleep {
+        Box::new(WorkSleep {
             cycles: cycles.clamp(1.0, MAX_CYCLES as f64) as u64,
             ..*self
-        }
+        })
     }
 
-    /// The command line that says the same.
-    pub fn command_line(&self) -> String {
+    fn command_line(&self) -> String {
         format!(
             "{NAME} -t {} -n {} --work {} --sleep {} --cookies {}",
             self.threads,
@@ -171,6 +173,10 @@ impl WorkSleep {
                 Cookies::Pairs => "pairs",
             }
         )
+    }
+
+    fn begin(&self, _machine: &Machine) -> Box<dyn Workload> {
+        Box::new(Run::new(self))
     }
 }
 
@@ -278,8 +284,12 @@ mod tests {
 
     #[test]
     fn scale_shortens_the_cycles() {
-        assert_eq!(WorkSleep::default().scaled(0.01).cycles, 12);
-        assert_eq!(WorkSleep::default().scaled(1e-9).cycles, 1);
+        let cycles = |factor| {
+            let line = WorkSleep::default().scaled(factor).command_line();
+            read(line.strip_prefix(NAME).unwrap()).unwrap().cycles
+        };
+        assert_eq!(cycles(0.01), 12);
+        assert_eq!(cycles(1e-9), 1);
     }
 
     #[test]

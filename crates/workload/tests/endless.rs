@@ -139,7 +139,7 @@ fn metrics_of_the_tracer_come_first_and_only_with_it() {
         let outcome = simulate("smt2-8", line, 1);
         outcome.metrics.iter().map(|metric| metric.name).collect()
     };
-    let own: Vec<&str> = wakelab_workload::METRICS
+    let own: Vec<&str> = wakelab_workload::vms::METRICS
         .iter()
         .map(|(name, _)| *name)
         .collect();

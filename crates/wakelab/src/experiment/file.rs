@@ -189,8 +189,10 @@ fn each_figure(
 }
 
 fn is_metric(name: &str) -> bool {
-    let known = wakelab_sim::METRICS.iter().chain(wakelab_workload::METRICS);
-    known.copied().any(|(known, _)| known == name)
+    let mut known = wakelab_sim::METRICS
+        .iter()
+        .chain(wakelab_workload::metrics());
+    known.any(|(known, _)| *known == name)
 }
 
 /// `49`, `[48, 49]`, or `{ value = either, printed = "as in the source" }`.

@@ -325,7 +325,7 @@ fn errors_in_a_variants_table_have_their_own_places() {
 
 #[test]
 fn every_metric_of_a_workload_is_described() {
-    for (name, _) in wakelab_workload::METRICS {
+    for (name, _) in wakelab_workload::metrics() {
         let info = wakelab_report::metric::of(name);
         assert_ne!(info.label, *name, "{name} has no description");
     }

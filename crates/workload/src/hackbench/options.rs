@@ -60,6 +60,7 @@ pub(super) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Hackbenc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::benchmark::Benchmark;
     use proptest::prelude::*;
 
     fn read(line: &str) -> Result<Hackbench, WorkloadError> {

@@ -1,0 +1,77 @@
+//! What every benchmark can do, and the table of all of them.
+
+use crate::WorkloadError;
+use crate::hackbench::Hackbench;
+use crate::spin::{Program, Spinners};
+use crate::vms::Vms;
+use crate::worksleep::WorkSleep;
+use std::fmt::Debug;
+use wakelab_machine::topology::Machine;
+use wakelab_sim::{Engine, Outcome, RunConfig, RunError};
+
+/// A benchmark with its options, as its command line says.
+pub(crate) trait Benchmark: Debug + Send + Sync {
+    /// The same shortened (or lengthened) by a factor: its loops or cycles, of which at least one is
+    /// left, or the time for which it runs.
+    fn scaled(&self, factor: f64) -> Box<dyn Benchmark>;
+
+    /// The command line that says the same: two benchmarks are equal if theirs are.
+    fn command_line(&self) -> String;
+
+    /// What its tasks do on this machine, from the start.
+    fn begin(&self, machine: &Machine) -> Box<dyn wakelab_sim::Workload>;
+
+    /// Simulates it to its end. One whose operations are short and many has an engine of its own here;
+    /// the others share one.
+    ///
+    /// # Errors
+    /// If it can never end, or `cancelled` said to stop.
+    fn run(&self, config: &RunConfig, cancelled: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
+        Engine::new(config, self.begin(&config.machine)).run(cancelled)
+    }
+}
+
+/// The words of a command line.
+pub(crate) type Words<'a, 'b> = &'b mut dyn Iterator<Item = &'a str>;
+
+type Parsed = Result<Box<dyn Benchmark>, WorkloadError>;
+
+/// A benchmark's name and the reader of the words after it.
+pub(crate) struct Row {
+    pub name: &'static str,
+    pub parse: fn(Words) -> Parsed,
+}
+
+/// Every benchmark that is known.
+pub(crate) const BENCHMARKS: &[Row] = &[
+    Row {
+        name: "hackbench",
+        parse: |words| boxed(Hackbench::parse(words)),
+    },
+    Row {
+        name: "worksleep",
+        parse: |words| boxed(WorkSleep::parse(words)),
+    },
+    Row {
+        name: "stress-ng",
+        parse: |words| boxed(Spinners::parse(Program::StressNg, words)),
+    },
+    Row {
+        name: "spin",
+        parse: |words| boxed(Spinners::parse(Program::Spin, words)),
+    },
+    Row {
+        name: "vms",
+        parse: |words| boxed(Vms::parse(words)),
+    },
+];
+
+fn boxed<B: Benchmark + 'static>(parsed: Result<B, WorkloadError>) -> Parsed {
+    Ok(Box::new(parsed?))
+}
+
+/// The names of all, for errors.
+pub(crate) fn names() -> String {
+    let names: Vec<&str> = BENCHMARKS.iter().map(|row| row.name).collect();
+    names.join(", ")
+}
