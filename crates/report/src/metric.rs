@@ -112,6 +112,7 @@ const INFOS: &[MetricInfo] = &[
     info("balance_pulled", "balance pulled", Unit::Count, true),
     info("active_balanced", "active balanced", Unit::Count, true),
     info("preemptions", "preemptions", Unit::Count, true),
+    info("lost_races", "idle CPUs lost", Unit::Count, true),
 ];
 
 /// How the metric with this name is shown. One that no table knows keeps its name, counts as a

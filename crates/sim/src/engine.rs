@@ -7,6 +7,7 @@
 mod core_sched;
 mod cpu;
 mod ops;
+mod queueing;
 mod schedule;
 mod task;
 mod tick;
@@ -275,6 +276,9 @@ impl<W: Workload> Engine<W> {
     #[inline(always)]
     fn cpu_event(&mut self, cpu: CpuId) {
         let slot = &self.cpus[cpu.index()];
+        if slot.queue_at <= self.now {
+            return self.queue_woken(cpu);
+        }
         if slot.irq_at <= self.now {
             return self.irq(cpu);
         }

@@ -120,4 +120,8 @@ pub const METRICS: &[(&str, &str)] = &[
     ),
     ("active_balanced", "running tasks moved by active balancing"),
     ("preemptions", "involuntary context switches"),
+    (
+        "lost_races",
+        "wake-ups whose CPU was idle when it was chosen and no longer when the task was queued",
+    ),
 ];

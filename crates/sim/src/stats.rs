@@ -16,6 +16,8 @@ pub struct Stats {
     pub migrations: u64,
     /// Wake-ups.
     pub wakeups: u64,
+    /// Wake-ups whose CPU was idle when it was chosen, and no longer when the task was queued.
+    pub lost_races: u64,
     /// Busy time spent waiting for cache lines, ns.
     pub stalled: u64,
     /// Time runnable and not running, all tasks, ns.
@@ -54,6 +56,7 @@ impl Default for Stats {
             preemptions: 0,
             migrations: 0,
             wakeups: 0,
+            lost_races: 0,
             stalled: 0,
             rq_wait: 0,
             forced: Causes::default(),
@@ -145,6 +148,7 @@ impl Stats {
             ("balance_pulled", balance[1] as f64),
             ("active_balanced", balance[2] as f64),
             ("preemptions", self.preemptions as f64),
+            ("lost_races", self.lost_races as f64),
         ];
         values.map(|(name, value)| Metric { name, value }).to_vec()
     }

@@ -2,6 +2,8 @@
 
 use crate::price::FULL_SPEED;
 use crate::queue::NEVER;
+use wakelab_machine::CpuId;
+use wakelab_sched::TaskId;
 
 /// What `op_at` of a CPU means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(super) struct Cpu {
     pub irq_at: u64,
     /// The next tick.
     pub tick_at: u64,
+    /// When the task that it wakes is queued where it chose to.
+    pub queue_at: u64,
     /// Instructions of the running segment at full speed, ns.
     compute: u64,
     /// Its waiting for memory, which a busy sibling does not stretch, ns.
@@ -75,6 +79,19 @@ pub(super) struct Rare {
     pub busy: u64,
     /// When each domain of the newly-idle balance under way is done with, ns.
     pub newidle_steps: Vec<u64>,
+    /// The task that it wakes, until `queue_at`.
+    pub chosen: Chosen,
+}
+
+/// A woken task between the choice of a CPU for it and its queueing there (TASK_WAKING).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Chosen {
+    pub task: TaskId,
+    pub target: CpuId,
+    /// WF_SYNC, WF_MIGRATED.
+    pub wake_flags: u32,
+    /// The target was idle when it was chosen.
+    pub was_idle: bool,
 }
 
 impl Cpu {
@@ -83,6 +100,7 @@ impl Cpu {
             op_at: NEVER,
             irq_at: NEVER,
             tick_at: NEVER,
+            queue_at: NEVER,
             capacity: capacity.clamp(1, FULL_SPEED as u32) as u16,
             compute: 0,
             memory: 0,
@@ -99,7 +117,8 @@ impl Cpu {
     /// The next thing to happen here.
     #[inline(always)]
     pub fn next(&self) -> u64 {
-        self.op_at.min(self.irq_at).min(self.tick_at)
+        let interrupt = self.irq_at.min(self.tick_at);
+        self.op_at.min(self.queue_at).min(interrupt)
     }
 
     /// Begins a segment of so many ns of instructions and so many of waiting for memory.

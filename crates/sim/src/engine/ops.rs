@@ -5,6 +5,7 @@ use super::cpu::Phase;
 use super::task::{Kind, Stage, Waits};
 use crate::object::mutex::Next;
 use crate::object::{ChanId, Content};
+use crate::queue::NEVER;
 use crate::work::{Op, Workload};
 use wakelab_machine::CpuId;
 use wakelab_sched::TaskId;
@@ -30,7 +31,7 @@ const JITTER: u64 = 102;
 
 /// An operation goes straight on to the next if its wake-ups took no longer than this. Longer ones
 /// end in an event of their own, so that nothing is taken far ahead of its time.
-const MAX_LEAD: u64 = 200;
+pub(super) const MAX_LEAD: u64 = 200;
 
 impl<W: Workload> Engine<W> {
     /// The running task of a CPU starts or goes on, `lead` ns after the event.
@@ -167,7 +168,7 @@ impl<W: Workload> Engine<W> {
         }
         chan.mutex.spin(p, at);
         self.tasks[p.index()].stage = Stage::LockSlow;
-        self.set_phase(cpu, Phase::Spin, crate::queue::NEVER);
+        self.set_phase(cpu, Phase::Spin, NEVER);
     }
 
     /// After the spinning was cut short: one more try, then sleep.
@@ -191,7 +192,7 @@ impl<W: Workload> Engine<W> {
         }
         let demands = !matches!(chan.content, Content::Tcp(_));
         if demands && chan.mutex.demand(p, now) {
-            return self.set_phase(cpu, Phase::Spin, crate::queue::NEVER);
+            return self.set_phase(cpu, Phase::Spin, NEVER);
         }
         self.block(cpu, p, Waits::ForLock(id), Stage::LockWaiter, now);
     }
@@ -360,7 +361,7 @@ impl<W: Workload> Engine<W> {
     #[inline(always)]
     fn op_ends(&mut self, cpu: CpuId, p: TaskId, stage: Stage, lead: u64) {
         self.tasks[p.index()].stage = stage;
-        if lead <= MAX_LEAD {
+        if lead <= MAX_LEAD && self.cpus[cpu.index()].queue_at == NEVER {
             self.run_task(cpu, lead);
         } else {
             self.resume_at(cpu, self.now + lead);

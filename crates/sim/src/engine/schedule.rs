@@ -30,6 +30,7 @@ impl<W: Workload> Engine<W> {
         if self.live == 1 && self.joiner.is_some() {
             let joiner = std::mem::take(&mut self.joiner);
             self.wake(cpu, joiner, 0, 0);
+            self.queue_chosen(cpu);
         }
         self.begin_schedule(cpu);
         let flags = flags::DEQUEUE_SLEEP | flags::DEQUEUE_SPECIAL;

@@ -36,6 +36,9 @@ impl<W: Workload> Engine<W> {
         if self.sched.tasks[p.index()].on_cpu {
             return self.wake_on_cpu(cpu, p, prev, lead);
         }
+        // What this CPU woke just before is queued before it chooses again.
+        let before = self.queue_chosen(cpu);
+        let lead = lead + before;
         self.stats.wakeups += 1;
         let waker = self.sched.rq(cpu).curr;
         let memory = TASK_LINES * self.prices.transfer(prev, cpu);
@@ -47,26 +50,10 @@ impl<W: Workload> Engine<W> {
             self.sched.set_task_cpu(p, target);
             self.stats.migrations += 1;
         }
-        let now = self.now + lead;
-        let queued = self.sched.ttwu_queue_cond(p, cpu, target);
-        let mut cost = if queued {
-            self.tasks[p.index()].waking = true;
-            self.tasks[p.index()].remote_wakeup = target != prev;
-            self.queue_remote(cpu, p, target);
-            self.prices.wakeup / 2
-        } else {
-            self.sched.touch.write(Line::Rq(target));
-            self.enqueue_woken(p, target, wake_flags);
-            self.prices.wakeup
-        };
-        cost += memory + self.pay(cpu, lead);
+        let cost = self.prices.wakeup / 2 + memory + self.pay(cpu, lead);
         self.stats.stalled += memory;
-        if queued {
-            cost += self.notify_queued(cpu, target, now + cost);
-        } else {
-            cost += self.notify_resched(cpu, target, now + cost);
-        }
-        cost
+        self.queue_later(cpu, p, target, wake_flags, self.now + lead + cost);
+        before + cost
     }
 
     /// Wakes a task that has gone to sleep while its CPU has not switched away from it yet (it looks
@@ -138,13 +125,13 @@ impl<W: Workload> Engine<W> {
         decision.cpu
     }
 
-    fn enqueue_woken(&mut self, p: TaskId, target: CpuId, wake_flags: u32) {
+    pub(super) fn enqueue_woken(&mut self, p: TaskId, target: CpuId, wake_flags: u32) {
         self.sched.update_rq_clock(target, Ns(self.now));
         self.sched.ttwu_do_activate(target, p, wake_flags);
     }
 
     /// Puts a woken task on the wake list of its CPU.
-    fn queue_remote(&mut self, cpu: CpuId, p: TaskId, target: CpuId) {
+    pub(super) fn queue_remote(&mut self, cpu: CpuId, p: TaskId, target: CpuId) {
         let rq = self.sched.rq_mut(target);
         rq.wake_list.push(p);
         rq.ttwu_pending = true;
@@ -156,7 +143,7 @@ impl<W: Workload> Engine<W> {
 
     /// Tells a CPU that its wake list has something: by a store if it polls, else by an interrupt,
     /// and not at all if it was told already. Returns what it took the sender, ns.
-    fn notify_queued(&mut self, cpu: CpuId, target: CpuId, at: u64) -> u64 {
+    pub(super) fn notify_queued(&mut self, cpu: CpuId, target: CpuId, at: u64) -> u64 {
         if self.sched.rq(target).wake_list.len() > 1 {
             return 0;
         }
@@ -164,7 +151,7 @@ impl<W: Workload> Engine<W> {
     }
 
     /// Tells a CPU to reschedule, if it must and does not know.
-    fn notify_resched(&mut self, cpu: CpuId, target: CpuId, at: u64) -> u64 {
+    pub(super) fn notify_resched(&mut self, cpu: CpuId, target: CpuId, at: u64) -> u64 {
         if target == cpu || !self.sched.rq(target).need_resched {
             return 0;
         }
@@ -311,26 +298,7 @@ impl<W: Workload> Engine<W> {
         self.in_irq = true;
         let cost = self.wake(cpu, p, 0, 0);
         self.in_irq = false;
-        let resched = self.sched.rq(cpu).need_resched;
-        let slot = &mut self.cpus[cpu.index()];
-        let idle = slot.phase == Phase::Idle;
-        if idle && resched {
-            // The interrupt ends the idle state; what it woke here is scheduled after that.
-            let exit = if self.now < slot.rare.ready_at {
-                0
-            } else {
-                slot.rare.idle_exit
-            };
-            slot.irq_at = slot
-                .irq_at
-                .min(self.now.max(slot.rare.ready_at) + exit + cost);
-        } else if resched {
-            slot.irq_at = slot.irq_at.min(self.now + cost);
-        }
-        if !idle && slot.phase != Phase::Spin {
-            slot.op_at += cost;
-        }
-        self.arm(cpu);
+        self.delay(cpu, cost);
         self.arm_timers();
     }
 
