@@ -9,6 +9,7 @@ mod cpu;
 mod ops;
 mod queueing;
 mod schedule;
+mod session;
 mod task;
 mod tick;
 mod timed;
@@ -24,6 +25,7 @@ use crate::rng::{Rng, mix};
 use crate::stats::Stats;
 use crate::work::Workload;
 use cpu::{Cpu, Phase};
+use session::Session;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -35,16 +37,17 @@ use wakelab_sched::balance::CpuIdle;
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::placement::wf;
-use wakelab_sched::{Cookie, Release, Rules, Sched, TaskId, TgId, Tunables};
+use wakelab_sched::{Cookie, Release, Rules, Sched, TaskId, Tunables};
 
 /// How tasks are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// All in one autogroup, as a command started from a terminal on a desktop or server default.
+    /// Each command in an autogroup of its own, as one started by `setsid` or from a terminal of its
+    /// own on a desktop or server default.
     Autogroup,
     /// All in the root group.
     Root,
-    /// All in one cgroup with these shares (1024 is the default weight).
+    /// Each command in a cgroup of its own with these shares (1024 is the default weight).
     Cgroup {
         /// `cpu.shares`.
         shares: u64,
@@ -124,8 +127,9 @@ pub struct Engine<W> {
     lead: u64,
     in_irq: bool,
     preempting: bool,
-    live: usize,
-    joiner: TaskId,
+    sessions: Vec<Session>,
+    /// The measured session has ended.
+    over: bool,
     stats: Stats,
     started_at: u64,
     ended_at: u64,
@@ -151,12 +155,14 @@ impl<W: Workload> Engine<W> {
         let ncpu = machine.ncpu();
         let mut tun = Tunables::for_machine(ncpu, machine.hz);
         tun.almost_idle_load = config.features.almost_idle_load;
-        let prices = Prices::of(machine, work.working_set_kib());
+        let sessions = work.sessions();
+        let working_sets: Vec<u64> = sessions.iter().map(|s| s.working_set_kib).collect();
+        let prices = Prices::of(machine, &working_sets);
         tun.scan_cost = Ns(prices.scan_cpu);
         let rules = Rules::of(config.release);
         let topology = Arc::clone(&config.topology);
         let mut sched = Sched::new(topology, rules, config.features.features, tun);
-        let group = add_group(&mut sched, config.grouping);
+        let sessions = session::begin(&mut sched, config.grouping, &sessions);
         let tick_ns = tun.tick.0;
         let mut engine = Engine {
             lines: Lines::new(ncpu, sched.llc.len(), sched.tgs.len()),
@@ -180,8 +186,8 @@ impl<W: Workload> Engine<W> {
             lead: 0,
             in_irq: false,
             preempting: false,
-            live: 0,
-            joiner: TaskId::NONE,
+            sessions,
+            over: false,
             stats: Stats::default(),
             started_at: 0,
             ended_at: 0,
@@ -190,14 +196,15 @@ impl<W: Workload> Engine<W> {
             switches_before: 0,
             sched,
         };
-        engine.boot(group, ncpu);
+        engine.boot(ncpu);
         engine
     }
 
-    fn boot(&mut self, group: TgId, ncpu: usize) {
+    fn boot(&mut self, ncpu: usize) {
+        let session = self.sessions.len() - 1;
         let cpu = CpuId::from_index((mix(self.seed ^ 1) % ncpu as u64) as usize);
         let spec = TaskSpec {
-            tg: group,
+            tg: self.sessions[session].group,
             mm: 0,
             policy: Default::default(),
             nice: 0,
@@ -219,7 +226,7 @@ impl<W: Workload> Engine<W> {
         for (shared, span) in self.sched.llc.iter_mut().zip(&self.sched.topo.llcs) {
             shared.nr_idle_scan = span.weight() as i32;
         }
-        let first = self.add_task(&spec, 0);
+        let first = self.add_task(&spec, session as u16, 0);
         self.sched.wake_up_new_task(first, cpu);
         self.cpus[cpu.index()].irq_at = self.now + 1;
         self.arm(cpu);
@@ -232,8 +239,13 @@ impl<W: Workload> Engine<W> {
     /// said so.
     pub fn run(mut self, cancelled: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
         while self.step()? {
-            if self.events.is_multiple_of(CANCEL_INTERVAL) && cancelled() {
-                return Err(RunError::Cancelled);
+            if self.events.is_multiple_of(CANCEL_INTERVAL) {
+                if cancelled() {
+                    return Err(RunError::Cancelled);
+                }
+                if self.measured_sleeps_for_ever() {
+                    return Err(self.stuck());
+                }
             }
         }
         Ok(self.outcome())
@@ -245,7 +257,7 @@ impl<W: Workload> Engine<W> {
     /// [`RunError::Stuck`] if no task can ever run again.
     #[inline]
     pub fn step(&mut self) -> Result<bool, RunError> {
-        if self.live == 0 {
+        if self.over {
             return Ok(false);
         }
         let (slot, at) = self.queue.peek();
@@ -260,7 +272,7 @@ impl<W: Workload> Engine<W> {
         } else {
             self.cpu_event(CpuId::from_index(slot));
         }
-        Ok(self.live > 0)
+        Ok(!self.over)
     }
 
     /// The scheduler's state, to look at between events.
@@ -302,19 +314,20 @@ impl<W: Workload> Engine<W> {
         self.run_task(cpu, 0);
     }
 
-    /// Gives the tasks that await the go to CPUs in a random order, each CPU in turn, and starts them
-    /// there: woken by the one task that gives it, they would first pile up around it.
-    fn spread(&mut self) {
+    /// Gives the tasks of a session that await the go to CPUs in a random order, each CPU in turn, and
+    /// starts them there: woken by the one task that gives it, they would first pile up around it.
+    fn spread(&mut self, session: u16) {
         let mut cpus: Vec<CpuId> = (0..self.cpus.len()).map(CpuId::from_index).collect();
         let mut rng = Rng::stream(self.seed, SPREAD_STREAM);
         for last in (1..cpus.len()).rev() {
             cpus.swap(last, rng.below(last as u64 + 1) as usize);
         }
         let mut turn = cpus.iter().cycle();
-        let pollers = self
-            .chans
-            .iter_mut()
-            .map(|chan| std::mem::take(&mut chan.waiting.pollers));
+        let tasks = &self.tasks;
+        let awaits = |p: &TaskId| tasks[p.index()].session == session;
+        let chans = self.chans.iter_mut();
+        let chans = chans.filter(|chan| chan.waiting.pollers.first().is_some_and(awaits));
+        let pollers = chans.map(|chan| std::mem::take(&mut chan.waiting.pollers));
         for p in pollers.flatten().collect::<Vec<_>>() {
             if self.sched.is_delayed(p) {
                 let cpu = self.sched.tasks[p.index()].cpu;
@@ -353,14 +366,12 @@ impl<W: Workload> Engine<W> {
 
     /// The measured part begins: counters start from nothing.
     fn start_measuring(&mut self) {
-        if self.start == Start::Spread {
-            self.spread();
-        }
         self.switches_before += self.stats.switches;
         self.stats = Stats::default();
         self.lines.reset_counters();
         self.started_at = self.now;
         self.pulled_at_start = self.pulled();
+        self.others_wait_from_here();
         self.sched.reset_forceidle(Ns(self.now));
         for cpu in &mut self.cpus {
             cpu.rare.busy = 0;
@@ -414,11 +425,11 @@ impl<W: Workload> Engine<W> {
     }
 
     fn stuck(&self) -> RunError {
-        let asleep = self
-            .tasks
-            .iter()
-            .enumerate()
-            .find(|(_, t)| t.waits != Waits::Nothing);
+        let asleep = |session: u16| {
+            let of = move |t: &TaskSim| t.session == session && t.waits != Waits::Nothing;
+            self.tasks.iter().enumerate().find(move |(_, t)| of(t))
+        };
+        let asleep = (0..self.sessions.len()).find_map(|session| asleep(session as u16));
         let (task, what) = asleep.map_or((0, "for a CPU".to_owned()), |(number, task)| {
             let what = match task.waits {
                 Waits::ToRead(chan) => format!("to read from channel {}", chan.0),
@@ -433,18 +444,10 @@ impl<W: Workload> Engine<W> {
         });
         RunError::Stuck {
             at: Ns(self.now),
-            tasks: self.live,
+            tasks: self.sessions.iter().map(|session| session.live).sum(),
             task,
             what,
         }
-    }
-}
-
-fn add_group(sched: &mut Sched, grouping: Grouping) -> TgId {
-    match grouping {
-        Grouping::Root => TgId::ROOT,
-        Grouping::Autogroup => sched.add_group("/autogroup-1", TgId::ROOT, 1024),
-        Grouping::Cgroup { shares } => sched.add_group("/workload", TgId::ROOT, shares),
     }
 }
 

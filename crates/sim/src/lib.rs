@@ -1,6 +1,7 @@
 //! When it happens: the event queue, the clock, running CPUs, idle states, costs, and what tasks
 //! block on.
 
+pub mod combined;
 pub mod engine;
 pub mod forced_idle;
 pub mod histogram;
@@ -13,7 +14,8 @@ pub mod rng;
 pub mod stats;
 pub mod work;
 
+pub use combined::{Combined, Command};
 pub use engine::{Engine, Grouping, RunConfig, RunError, Start};
 pub use forced_idle::{CauseRow, ForcedIdle, PairRow};
 pub use outcome::{AuditRow, HostCost, LineRow, METRICS, Metric, Outcome};
-pub use work::{Attributes, Op, Spawn, Workload};
+pub use work::{Attributes, Op, Session, Spawn, Workload};

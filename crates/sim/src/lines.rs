@@ -204,7 +204,7 @@ mod tests {
 
     fn setup() -> (Prices, Lines) {
         let machine = Machine::preset("epyc-9654-2s").expect("a preset");
-        let prices = Prices::of(&machine, 1);
+        let prices = Prices::of(&machine, &[1]);
         let lines = Lines::new(machine.ncpu(), 24, 1);
         (prices, lines)
     }

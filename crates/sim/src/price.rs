@@ -13,8 +13,8 @@ pub struct Prices {
     place: Vec<Place>,
     /// One-way line transfer by [`Distance`] class.
     transfer: [u64; 6],
-    /// Refill of a working set by [`Distance`] class of the move.
-    refill: [u64; 6],
+    /// Refill of a working set by session and [`Distance`] class of the move.
+    refill: Vec<[u64; 6]>,
     /// Speed of a thread by the number of busy siblings, of [`FULL_SPEED`].
     pub smt_speed: Vec<u64>,
     /// A switch between threads, ns.
@@ -74,17 +74,20 @@ const NO_CLUSTER: u16 = u16::MAX;
 
 impl Prices {
     /// The prices of a machine at the nominal values of its costs, for tasks that keep so much
-    /// memory warm.
-    pub fn of(machine: &Machine, working_set_kib: u64) -> Prices {
+    /// memory warm, session by session.
+    pub fn of(machine: &Machine, working_sets_kib: &[u64]) -> Prices {
         let costs = &machine.costs;
         let ns = |figure: &wakelab_machine::costs::Figure| figure.value.round().max(0.0) as u64;
-        let kib = working_set_kib as f64;
-        let refill = |figure: &wakelab_machine::costs::Figure| (figure.value * kib).round() as u64;
-        let (llc, package, remote) = (
-            refill(&costs.refill_llc_ns_per_kib),
-            refill(&costs.refill_package_ns_per_kib),
-            refill(&costs.refill_remote_ns_per_kib),
-        );
+        let refill = |&kib: &u64| {
+            let of = |figure: &wakelab_machine::costs::Figure| {
+                (figure.value * kib as f64).round() as u64
+            };
+            let llc = of(&costs.refill_llc_ns_per_kib);
+            let package = of(&costs.refill_package_ns_per_kib);
+            let remote = of(&costs.refill_remote_ns_per_kib);
+            // Siblings share the private caches, so a move between them refills nothing.
+            [0, 0, llc, llc, package, remote]
+        };
         let place = machine.cpus.iter().map(|cpu| Place {
             core: cpu.core.0,
             cluster: cpu.cluster.map_or(NO_CLUSTER, |c| c.0),
@@ -106,8 +109,7 @@ impl Prices {
                 ns(&costs.transfer_package_ns),
                 ns(&costs.transfer_remote_ns),
             ],
-            // Siblings share the private caches, so a move between them refills nothing.
-            refill: [0, 0, llc, llc, package, remote],
+            refill: working_sets_kib.iter().map(refill).collect(),
             smt_speed: costs
                 .smt_throughput
                 .iter()
@@ -164,10 +166,10 @@ impl Prices {
         self.transfer[Distance::Llc as usize]
     }
 
-    /// What a task pays for its cold working set after a move, ns.
+    /// What a task of a session pays for its cold working set after a move, ns.
     #[inline(always)]
-    pub fn refill(&self, from: CpuId, to: CpuId) -> u64 {
-        self.refill[self.distance(from, to) as usize]
+    pub fn refill(&self, session: u16, from: CpuId, to: CpuId) -> u64 {
+        self.refill[usize::from(session)][self.distance(from, to) as usize]
     }
 
     /// The LLC of a CPU, as a number.

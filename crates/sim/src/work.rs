@@ -32,14 +32,45 @@ pub enum Op {
     Unpark(TaskId),
     /// Make a task; [`Workload::spawned`] is told which.
     Fork(Spawn),
-    /// The measured part begins.
+    /// The measured part begins, if the task is of the measured session.
     Start,
-    /// The run ends so long from now, whatever tasks do then: for workloads whose tasks never end.
+    /// The session ends so long from now, whatever its tasks do then: for workloads whose tasks never
+    /// end. With the measured session the run ends.
     StopAfter(Ns),
-    /// Wait until all other tasks have ended.
+    /// Wait until all other tasks of the session have ended.
     Join,
     /// End.
     Exit,
+}
+
+impl Op {
+    /// The same with other numbers for what it names: for workloads that are put together.
+    pub(crate) fn renumbered(
+        self,
+        chan: impl Fn(ChanId) -> ChanId,
+        task: impl Fn(TaskId) -> TaskId,
+        role: impl Fn(u32) -> u32,
+    ) -> Op {
+        match self {
+            Op::Write(id, bytes) => Op::Write(chan(id), bytes),
+            Op::Read(id, bytes) => Op::Read(chan(id), bytes),
+            Op::Poll(id) => Op::Poll(chan(id)),
+            Op::Unpark(other) => Op::Unpark(task(other)),
+            Op::Fork(spawn) => Op::Fork(Spawn {
+                role: role(spawn.role),
+                ..spawn
+            }),
+            Op::Compute(_)
+            | Op::Work(_)
+            | Op::SpinFor(_)
+            | Op::Sleep(_)
+            | Op::Park
+            | Op::Start
+            | Op::StopAfter(_)
+            | Op::Join
+            | Op::Exit => self,
+        }
+    }
 }
 
 /// A task to make.
@@ -65,6 +96,18 @@ pub struct Attributes {
     /// The CPU to start on, instead of the one that the kernel would choose: as a task that was
     /// pinned there when it was made, and then let go. It must be one where the task may run.
     pub start: Option<CpuId>,
+    /// The session that it begins or joins, by its number in [`Workload::sessions`].
+    pub session: Option<u16>,
+}
+
+/// Tasks that belong together: a command with all that it makes. Each has an autogroup of its own,
+/// or a cgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// See [`Workload::working_set_kib`].
+    pub working_set_kib: u64,
+    /// They are kernel threads, which are in the root group and have no address space.
+    pub kernel: bool,
 }
 
 /// A workload: what every task does, one thing after the other.
@@ -81,6 +124,15 @@ pub trait Workload {
     /// again after it moved.
     fn working_set_kib(&self) -> u64;
 
+    /// The sessions that its tasks are in. The first is the measured one: the run ends when its tasks
+    /// have ended. The first task of all is in the last one.
+    fn sessions(&self) -> Vec<Session> {
+        vec![Session {
+            working_set_kib: self.working_set_kib(),
+            kernel: false,
+        }]
+    }
+
     /// A task was made for this role.
     fn spawned(&mut self, role: u32, task: TaskId);
 
@@ -94,6 +146,9 @@ pub trait Workload {
 
     /// A task runs again in the middle of an [`Op::SpinFor`], after it did not run for so long.
     fn ran_again(&mut self, _task: TaskId, _gap: Ns) {}
+
+    /// A session that is not the measured one has reached its [`Op::StopAfter`]: its tasks are to end.
+    fn stopped(&mut self, _session: u16) {}
 
     /// What the workload itself measured in a run of so much time, for the outcome; always the same
     /// names in the same order.
@@ -116,6 +171,10 @@ impl Workload for Box<dyn Workload> {
         self.as_ref().working_set_kib()
     }
 
+    fn sessions(&self) -> Vec<Session> {
+        self.as_ref().sessions()
+    }
+
     fn spawned(&mut self, role: u32, task: TaskId) {
         self.as_mut().spawned(role, task);
     }
@@ -130,6 +189,10 @@ impl Workload for Box<dyn Workload> {
 
     fn ran_again(&mut self, task: TaskId, gap: Ns) {
         self.as_mut().ran_again(task, gap);
+    }
+
+    fn stopped(&mut self, session: u16) {
+        self.as_mut().stopped(session);
     }
 
     fn metrics(&self, time: Ns) -> Vec<Metric> {

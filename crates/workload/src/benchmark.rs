@@ -18,6 +18,11 @@ pub(crate) trait Benchmark: Debug + Send + Sync {
     /// The command line that says the same: two benchmarks are equal if theirs are.
     fn command_line(&self) -> String;
 
+    /// What it lacks to be measured, if it never ends. Beside another it lacks nothing.
+    fn lacks_end(&self) -> Option<WorkloadError> {
+        None
+    }
+
     /// What its tasks do on this machine, from the start.
     fn begin(&self, machine: &Machine) -> Box<dyn wakelab_sim::Workload>;
 

@@ -9,6 +9,9 @@ pub enum WorkloadError {
     /// An unknown benchmark, and the known ones.
     #[error("unknown benchmark '{0}'; known: {1}")]
     Benchmark(String, String),
+    /// Too many commands beside the measured one.
+    #[error("{0} commands beside the measured one are more than the {1} that can be simulated")]
+    Companions(usize, usize),
     /// An unknown option or stray word.
     #[error("{benchmark}: unknown option '{word}'; {expected}")]
     Option {

@@ -1,6 +1,7 @@
 //! Who runs: the benchmarks that scheduler people use, each by its own command line.
 
 mod benchmark;
+mod command;
 mod command_line;
 pub mod hackbench;
 mod main_task;
@@ -10,16 +11,19 @@ pub mod spin;
 pub mod vms;
 pub mod worksleep;
 
-use benchmark::{BENCHMARKS, Benchmark};
+use command::Command;
+pub use command::Companion;
 pub use command_line::WorkloadError;
-use std::sync::Arc;
 use wakelab_machine::Ns;
-use wakelab_sim::Outcome;
+use wakelab_sim::{Engine, Outcome};
 pub use wakelab_sim::{Grouping, RunConfig, RunError, Start};
 
-/// A workload, as its command line says.
+/// A workload: a measured command and those that run beside it, as their command lines say.
 #[derive(Clone, Debug)]
-pub struct Workload(Arc<dyn Benchmark>);
+pub struct Workload {
+    measured: Command,
+    beside: Vec<Companion>,
+}
 
 /// Two workloads are the same if their command lines say the same.
 impl PartialEq for Workload {
@@ -35,33 +39,60 @@ pub fn metrics() -> impl Iterator<Item = &'static (&'static str, &'static str)> 
     [vms::METRICS].into_iter().flatten()
 }
 
+/// The most commands that run beside a measured one.
+pub const MAX_COMPANIONS: usize = 64;
+
 impl Workload {
     /// Reads a benchmark's command line, such as `hackbench -g 32 -f 20 --threads --pipe -l 480000`.
     ///
     /// # Errors
-    /// If the benchmark or an option is not known, or a value is no number or out of range.
+    /// If the benchmark or an option is not known, a value is no number or out of range, or the
+    /// benchmark would never end.
     pub fn parse(command_line: &str) -> Result<Workload, WorkloadError> {
-        let mut words = command_line.split_whitespace();
-        let name = words.next().ok_or(WorkloadError::Empty)?;
-        let row = BENCHMARKS.iter().find(|row| row.name == name);
-        let row =
-            row.ok_or_else(|| WorkloadError::Benchmark(name.to_owned(), benchmark::names()))?;
-        Ok(Workload((row.parse)(&mut words)?.into()))
+        let measured = Command::parse(command_line)?;
+        match measured.benchmark.lacks_end() {
+            Some(error) => Err(error),
+            None => Ok(Workload {
+                measured,
+                beside: Vec::new(),
+            }),
+        }
     }
 
-    /// The same workload shortened (or lengthened) by a factor: its loops or cycles, of which at least
-    /// one is left, or the time for which it runs.
+    /// The same with more commands beside it.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn with(&self, companions: &[Companion]) -> Result<Workload, WorkloadError> {
+        let beside = [&self.beside, companions].concat();
+        if beside.len() > MAX_COMPANIONS {
+            return Err(WorkloadError::Companions(beside.len(), MAX_COMPANIONS));
+        }
+        Ok(Workload {
+            measured: self.measured.clone(),
+            beside,
+        })
+    }
+
+    /// The same workload shortened (or lengthened) by a factor: the loops or cycles of the measured
+    /// command, of which at least one is left, or the time for which it runs. Those beside it go on
+    /// as they are.
     pub fn scaled(&self, factor: f64) -> Workload {
-        Workload(self.0.scaled(factor).into())
+        Workload {
+            measured: self.measured.scaled(factor),
+            beside: self.beside.clone(),
+        }
     }
 
-    /// The command line that says this workload.
+    /// The command line that says this workload, and what is given with it: `hackbench ... --with
+    /// 'spin -n 44'`.
     pub fn command_line(&self) -> String {
-        self.0.command_line()
+        let add = |line, companion| format!("{line} --with '{companion}'");
+        self.beside.iter().fold(self.measured.to_string(), add)
     }
 }
 
-/// Simulates a workload to its end.
+/// Simulates a workload to the end of its measured command.
 ///
 /// # Errors
 /// If it can never end, or `cancelled` said to stop.
@@ -70,7 +101,13 @@ pub fn run(
     config: &RunConfig,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Outcome, RunError> {
-    workload.0.run(config, cancelled)
+    let Workload { measured, beside } = workload;
+    if beside.is_empty() {
+        return measured.benchmark.run(config, cancelled);
+    }
+    let combined = command::combined(measured, beside, &config.machine);
+    let work: Box<dyn wakelab_sim::Workload> = Box::new(combined);
+    Engine::new(config, work).run(cancelled)
 }
 
 /// Memory that a task keeps warm if it does next to nothing with it, KiB: two pages of kernel stack,
@@ -81,8 +118,14 @@ pub(crate) const SMALL_TASK_KIB: u64 = 16;
 pub(crate) const TIMEOUT_EXPECTED: &str =
     "a time above 0, in seconds or with a unit, such as 10 or 500ms";
 
-/// Why they need it.
-pub(crate) const TIMEOUT_WHY: &str = "the tasks never end, so the run must";
+/// What measuring a benchmark of this time lacks, if it has none.
+pub(crate) fn lacks_timeout(benchmark: &'static str, time: Option<Ns>) -> Option<WorkloadError> {
+    time.is_none().then_some(WorkloadError::MissingOption {
+        benchmark,
+        option: "-t",
+        why: "the tasks never end, so the run must",
+    })
+}
 
 /// A run's time times a factor, at least a millisecond.
 pub(crate) fn scaled_time(time: Ns, factor: f64) -> Ns {

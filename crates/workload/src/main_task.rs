@@ -30,10 +30,10 @@ impl MainTask {
         }
     }
 
-    /// The same for tasks that never end: the run stops after a time.
-    pub fn stopping_after(self, time: Ns) -> MainTask {
+    /// The same for tasks that never end: the run stops after a time, if there is one.
+    pub fn stopping_after(self, time: impl Into<Option<Ns>>) -> MainTask {
         MainTask {
-            stop_after: Some(time),
+            stop_after: time.into(),
             ..self
         }
     }

@@ -33,8 +33,8 @@ pub struct Spinners {
     pub program: Program,
     /// Processes; 0 is one for each CPU.
     pub tasks: u32,
-    /// How long.
-    pub time: Ns,
+    /// How long; none is for ever, for what runs beside another workload.
+    pub time: Option<Ns>,
 }
 
 /// What is given so far.
@@ -121,15 +121,10 @@ impl Spinners {
             why: "how many tasks spin (0: one a CPU)",
         })?;
         check_tasks(benchmark, tasks.into())?;
-        let time = given.time.ok_or(WorkloadError::MissingOption {
-            benchmark,
-            option: "-t",
-            why: crate::TIMEOUT_WHY,
-        })?;
         Ok(Spinners {
             program,
             tasks,
-            time,
+            time: given.time,
         })
     }
 }
@@ -137,19 +132,26 @@ impl Spinners {
 impl Benchmark for Spinners {
     fn scaled(&self, factor: f64) -> Box<dyn Benchmark> {
         Box::new(Spinners {
-            time: crate::scaled_time(self.time, factor),
+            time: self.time.map(|time| crate::scaled_time(time, factor)),
             ..*self
         })
     }
 
     fn command_line(&self) -> String {
-        format!(
-            "{} {} {} -t {}",
+        let mut line = format!(
+            "{} {} {}",
             self.program.grammar().benchmark,
             self.program.tasks_option(),
-            self.tasks,
-            Written(self.time)
-        )
+            self.tasks
+        );
+        if let Some(time) = self.time {
+            line.push_str(&format!(" -t {}", Written(time)));
+        }
+        line
+    }
+
+    fn lacks_end(&self) -> Option<WorkloadError> {
+        crate::lacks_timeout(self.program.grammar().benchmark, self.time)
     }
 
     fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
@@ -222,20 +224,24 @@ mod tests {
     #[test]
     fn stress_ng_counts_seconds_and_zero_is_one_a_cpu() {
         let all = read("stress-ng --cpu 0 -t 60").unwrap();
-        assert_eq!((all.tasks, all.time), (0, Ns(60_000_000_000)));
+        assert_eq!((all.tasks, all.time), (0, Some(Ns(60_000_000_000))));
         assert_eq!(Run::new(&all, 12).max_tasks(), 13);
         let four = read("stress-ng -c4 --timeout=1m").unwrap();
         assert_eq!(Run::new(&four, 12).max_tasks(), 5);
         let scaled = |factor| read(&all.scaled(factor).command_line()).unwrap().time;
-        assert_eq!(scaled(0.1), Ns(6_000_000_000));
-        assert_eq!(scaled(1e-12), Ns(1_000_000));
-        assert_eq!(read("spin -n 44 -t 500ms").unwrap().time, Ns(500_000_000));
+        assert_eq!(scaled(0.1), Some(Ns(6_000_000_000)));
+        assert_eq!(scaled(1e-12), Some(Ns(1_000_000)));
+        let time = read("spin -n 44 -t 500ms").unwrap().time;
+        assert_eq!(time, Some(Ns(500_000_000)));
+        assert_eq!(
+            read("spin -n 44").unwrap().scaled(0.1).command_line(),
+            "spin -n 44"
+        );
     }
 
     #[test]
     fn wrong_and_missing_words_are_named() {
         for (line, word) in [
-            ("stress-ng --cpu 0", "'-t' is needed"),
             ("stress-ng -t 1", "'--cpu' is needed"),
             ("stress-ng --vm 1", "'--vm'"),
             ("stress-ng --cpu 99999 -t 1", "99999"),
@@ -256,9 +262,11 @@ mod tests {
         }
 
         #[test]
-        fn what_it_prints_it_reads(tasks in 0u32..65_536, ns in 1u64..1_000_000_000_000_000, spin: bool) {
+        fn what_it_prints_it_reads(
+            tasks in 0u32..65_536, ns in 1u64..1_000_000_000_000_000, ends: bool, spin: bool,
+        ) {
             let program = if spin { Program::Spin } else { Program::StressNg };
-            let spinners = Spinners { program, tasks, time: Ns(ns) };
+            let spinners = Spinners { program, tasks, time: ends.then_some(Ns(ns)) };
             prop_assert_eq!(read(&spinners.command_line()).unwrap(), spinners);
         }
     }

@@ -46,8 +46,8 @@ pub struct Vms {
     pub cookies: bool,
     /// `--start`: where busy vCPUs are at the start.
     pub start: StartPlace,
-    /// `-t`: how long.
-    pub time: Ns,
+    /// `-t`: how long; none is for ever, for what runs beside another workload.
+    pub time: Option<Ns>,
 }
 
 /// Where busy vCPUs are at the start.
@@ -93,7 +93,7 @@ impl Vms {
 impl Benchmark for Vms {
     fn scaled(&self, factor: f64) -> Box<dyn Benchmark> {
         Box::new(Vms {
-            time: crate::scaled_time(self.time, factor),
+            time: self.time.map(|time| crate::scaled_time(time, factor)),
             ..*self
         })
     }
@@ -114,8 +114,14 @@ impl Benchmark for Vms {
         add("cookies", (!self.cookies).then(|| "none".to_owned()));
         let matched = self.start == StartPlace::Matched;
         add("start", matched.then(|| "matched".to_owned()));
-        line.push_str(&format!(" -t {}", Written(self.time)));
+        if let Some(time) = self.time {
+            line.push_str(&format!(" -t {}", Written(time)));
+        }
         line
+    }
+
+    fn lacks_end(&self) -> Option<WorkloadError> {
+        crate::lacks_timeout(options::NAME, self.time)
     }
 
     fn begin(&self, machine: &Machine) -> Box<dyn Workload> {

@@ -69,7 +69,7 @@ impl<W: Workload> Engine<W> {
                 self.resume_at(cpu, self.now + lead + cost);
             }
             Op::Start => {
-                self.start_measuring();
+                self.start_session(p);
                 self.resume_at(cpu, self.now + lead);
             }
             Op::Poll(chan) => {
@@ -94,12 +94,10 @@ impl<W: Workload> Engine<W> {
                 self.resume_at(cpu, self.now + lead + cost);
             }
             Op::StopAfter(ns) => {
-                // The timer of no task.
-                self.arm_timer(TaskId::NONE, self.now + lead + ns.0);
+                self.stop_session_at(p, self.now + lead + ns.0);
                 self.resume_at(cpu, self.now + lead);
             }
-            Op::Join if self.live > 1 => {
-                self.joiner = p;
+            Op::Join if self.joins(p) => {
                 self.block(cpu, p, Waits::ForOthers, Stage::Next, self.now + lead);
             }
             Op::Join => self.resume_at(cpu, self.now + lead),

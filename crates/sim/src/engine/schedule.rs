@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::cpu::Phase;
+use super::session::NO_MM;
 use super::task::Stage;
 use crate::queue::NEVER;
 use crate::work::Workload;
@@ -26,18 +27,19 @@ impl<W: Workload> Engine<W> {
     pub(super) fn exit_done(&mut self, cpu: CpuId) {
         let p = self.sched.rq(cpu).curr;
         self.sched.tasks[p.index()].exiting = true;
-        self.live -= 1;
-        if self.live == 1 && self.joiner.is_some() {
-            let joiner = std::mem::take(&mut self.joiner);
+        let (joiner, last) = self.leave_session(p);
+        if joiner.is_some() {
             self.wake(cpu, joiner, 0, 0);
             self.queue_chosen(cpu);
         }
         self.begin_schedule(cpu);
         let flags = flags::DEQUEUE_SLEEP | flags::DEQUEUE_SPECIAL;
         self.sched.deactivate_task(cpu, p, flags);
-        self.ended_at = self.now;
         self.switch(cpu, p);
         self.sched.exit_task(cpu, p);
+        if last {
+            self.finish();
+        }
     }
 
     /// The running task makes way for another, if there is a better one.
@@ -142,7 +144,7 @@ impl<W: Workload> Engine<W> {
     fn mm_switch(&mut self, cpu: CpuId, next: TaskId) -> u64 {
         let mm = self.sched.tasks[next.index()].mm;
         let last = &mut self.sched.rq_mut(cpu).last_mm;
-        if *last == mm {
+        if *last == mm || mm == NO_MM {
             return 0;
         }
         *last = mm;
@@ -152,7 +154,7 @@ impl<W: Workload> Engine<W> {
     /// What a task pays for its cold caches after a move, ns.
     fn refill(&mut self, cpu: CpuId, next: TaskId) -> u64 {
         let task = &mut self.tasks[next.index()];
-        let refill = self.prices.refill(task.placed.warm_cpu, cpu);
+        let refill = self.prices.refill(task.session, task.placed.warm_cpu, cpu);
         task.placed.warm_cpu = cpu;
         self.stats.stalled += refill;
         refill

@@ -62,6 +62,7 @@ pub(super) struct TaskSim {
     /// Bytes left of the operation.
     pub left: u32,
     pub waits: Waits,
+    pub session: u16,
     pub kind: Kind,
     /// The system call under way has not slept yet.
     pub first: bool,
@@ -101,10 +102,16 @@ pub(super) struct Placed {
 /// No wake-up to be accounted.
 pub(super) const NOT_WOKEN: u64 = u64::MAX;
 
+/// Where a session's number stands in the number of a random stream, above those of all other purposes.
+const SESSION_SHIFT: u32 = 42;
+
 impl TaskSim {
-    pub fn new(seed: u64, number: u64, warm_cpu: CpuId) -> TaskSim {
+    /// The task of a session with this number in it. Its random numbers do not depend on what other
+    /// sessions there are.
+    pub fn new(seed: u64, session: u16, number: u32, warm_cpu: CpuId) -> TaskSim {
+        let stream = u64::from(session) << SESSION_SHIFT | u64::from(number);
         TaskSim {
-            rng: Rng::stream(seed, number),
+            rng: Rng::stream(seed, stream),
             stage: Stage::Next,
             placed: Box::new(Placed {
                 queued_at: 0,
@@ -118,6 +125,7 @@ impl TaskSim {
             chan: ChanId(0),
             left: 0,
             waits: Waits::Nothing,
+            session,
             kind: Kind::Read,
             first: true,
             wake_next: false,

@@ -1,4 +1,4 @@
-//! Spans of CPU time and of wall time, parking, and the end of runs whose tasks never end.
+//! Spans of CPU time and of wall time, and parking.
 
 use super::Engine;
 use super::cpu::Phase;
@@ -37,19 +37,5 @@ impl<W: Workload> Engine<W> {
         }
         task.permit = true;
         0
-    }
-
-    /// The run ends here. What waits for a CPU has waited until now.
-    pub(super) fn stop(&mut self) {
-        for index in 0..self.tasks.len() {
-            let p = TaskId::from_index(index);
-            let task = &self.sched.tasks[index];
-            let waits = task.on_rq && self.sched.rq(task.cpu).curr != p;
-            if waits && !self.sched.is_delayed(p) {
-                self.stats.rq_wait += self.now - self.tasks[index].placed.queued_at;
-            }
-        }
-        self.ended_at = self.now;
-        self.live = 0;
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::cpu::Phase;
+use super::session::NO_MM;
 use super::task::{NOT_WOKEN, TaskSim, Waits};
 use crate::work::{Spawn, Workload};
 use std::cmp::Reverse;
@@ -225,10 +226,15 @@ impl<W: Workload> Engine<W> {
     /// Makes a task and places it (`kernel_clone`, `wake_up_new_task`).
     pub(super) fn fork(&mut self, cpu: CpuId, parent: TaskId, spawn: Spawn) -> u64 {
         let attributes = self.work.attributes(spawn.role);
+        let session = attributes.session;
+        let session = session.unwrap_or(self.tasks[parent.index()].session);
         let from = &self.sched.tasks[parent.index()];
+        let kernel = self.sessions[usize::from(session)].kernel;
         let spec = TaskSpec {
-            tg: from.tg,
-            mm: if spawn.thread {
+            tg: self.sessions[usize::from(session)].group,
+            mm: if kernel {
+                NO_MM
+            } else if spawn.thread {
                 from.mm
             } else {
                 self.tasks.len() as u32
@@ -239,10 +245,10 @@ impl<W: Workload> Engine<W> {
                 .cpus
                 .map_or(from.cpus, |cpus| cpus.and(&self.all_cpus())),
             cpu,
-            kthread: false,
+            kthread: kernel,
             cookie: attributes.cookie.unwrap_or(from.cookie),
         };
-        let child = self.add_task(&spec, spawn.role);
+        let child = self.add_task(&spec, session, spawn.role);
         self.sched.touch.clear();
         self.tasks[child.index()].placed.queued_at = self.now;
         let target = match attributes.start {
@@ -261,12 +267,12 @@ impl<W: Workload> Engine<W> {
     }
 
     /// Adds a task that is not queued yet.
-    pub(super) fn add_task(&mut self, spec: &TaskSpec, role: u32) -> TaskId {
+    pub(super) fn add_task(&mut self, spec: &TaskSpec, session: u16, role: u32) -> TaskId {
         let p = self.sched.new_task(spec);
         debug_assert_eq!(p.index(), self.tasks.len());
-        let task = TaskSim::new(self.seed, p.0.into(), spec.cpu);
+        let number = self.enter_session(session);
+        let task = TaskSim::new(self.seed, session, number, spec.cpu);
         self.tasks.push(task);
-        self.live += 1;
         self.work.spawned(role, p);
         p
     }
@@ -292,14 +298,20 @@ impl<W: Workload> Engine<W> {
             return;
         };
         if p.is_none() {
-            return self.stop();
+            self.stop_sessions();
+        } else if !self.sched.tasks[p.index()].exiting {
+            self.wake_from_interrupt(p);
         }
+        self.arm_timers();
+    }
+
+    /// Wakes a task from an interrupt on the CPU that it was last on.
+    pub(super) fn wake_from_interrupt(&mut self, p: TaskId) {
         let cpu = self.sched.tasks[p.index()].cpu;
         self.in_irq = true;
         let cost = self.wake(cpu, p, 0, 0);
         self.in_irq = false;
         self.delay(cpu, cost);
-        self.arm_timers();
     }
 
     /// The task runs: its wait is over and goes into the records.

@@ -1,13 +1,12 @@
 //! What core scheduling promises.
 
-use super::Pairs;
 use wakelab_machine::CpuId;
 use wakelab_sched::{Sched, TaskId};
-use wakelab_sim::Engine;
+use wakelab_sim::{Engine, Workload};
 
 /// The tasks that a core runs have one cookie, the lists of tasks with cookies are complete, and
 /// forced idle is counted.
-pub fn check(engine: &Engine<Pairs>) -> Result<(), String> {
+pub fn check<W: Workload>(engine: &Engine<W>) -> Result<(), String> {
     let sched = engine.sched();
     if !sched.core.enabled {
         return Ok(());
@@ -32,7 +31,7 @@ pub fn check(engine: &Engine<Pairs>) -> Result<(), String> {
 
 /// Two siblings never run the code of tasks with different cookies. While one of them is in the
 /// kernel for such a task it has been told to leave it, or is about to: the kernel's own guarantee.
-fn check_siblings(engine: &Engine<Pairs>, a: CpuId, b: CpuId) -> Result<(), String> {
+fn check_siblings<W: Workload>(engine: &Engine<W>, a: CpuId, b: CpuId) -> Result<(), String> {
     let sched = engine.sched();
     let (p, q) = (sched.rq(a).curr, sched.rq(b).curr);
     if p.is_none() || q.is_none() {

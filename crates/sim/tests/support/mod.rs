@@ -11,7 +11,9 @@ use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_machine::topology::Machine;
 use wakelab_sched::features::{Feat, FeatureSet};
 use wakelab_sched::{Release, state::Policy};
-use wakelab_sim::{Attributes, Engine, Grouping, Outcome, RunConfig, RunError, Start};
+use wakelab_sim::{
+    Attributes, Combined, Command, Engine, Grouping, Outcome, RunConfig, RunError, Start, Workload,
+};
 pub use work::{Pairs, Task};
 
 /// Everything that decides a run.
@@ -24,6 +26,8 @@ pub struct Scene {
     pub start: Start,
     pub tasks: Vec<Task>,
     pub rounds: u32,
+    /// Tasks and rounds of what runs beside.
+    pub beside: Vec<(Vec<Task>, u32)>,
     pub seed: u64,
 }
 
@@ -44,12 +48,28 @@ impl Scene {
         }
     }
 
-    pub fn engine(&self) -> Engine<Pairs> {
-        Engine::new(&self.config(), Pairs::new(self.tasks.clone(), self.rounds))
+    pub fn engine(&self) -> Engine<Box<dyn Workload>> {
+        let measured = Pairs::new(self.tasks.clone(), self.rounds);
+        if self.beside.is_empty() {
+            return Engine::new(&self.config(), Box::new(measured));
+        }
+        let beside = self.beside.iter();
+        let beside = beside.map(|(tasks, rounds)| command(Pairs::new(tasks.clone(), *rounds)));
+        let combined = Combined::new(command(measured), beside.collect());
+        Engine::new(&self.config(), Box::new(combined))
     }
 
     pub fn run(&self) -> Result<Outcome, RunError> {
         self.engine().run(&|| false)
+    }
+}
+
+/// A workload as it is.
+pub fn command(work: impl Workload + 'static) -> Command {
+    Command {
+        work: Box::new(work),
+        attributes: Attributes::default(),
+        kernel: false,
     }
 }
 
@@ -67,7 +87,7 @@ pub fn machine_strategy() -> impl Strategy<Value = Arc<Machine>> {
         })
 }
 
-fn machine_of(
+pub fn machine_of(
     packages: usize,
     llcs: usize,
     cores: usize,
@@ -197,8 +217,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
                             nice,
                             policy,
                             cpus: work::affinity(cpus, ncpu),
-                            cookie: None,
-                            start: None,
+                            ..Attributes::default()
                         },
                     })
                     .collect();
@@ -210,6 +229,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
                     start,
                     tasks,
                     rounds,
+                    beside: Vec::new(),
                     seed,
                 }
             },

@@ -6,7 +6,7 @@ use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
 use crate::quantity::{Cycle, seconds};
 use wakelab_machine::Ns;
 
-const NAME: &str = "vms";
+pub(super) const NAME: &str = "vms";
 
 /// What is given so far.
 #[derive(Default)]
@@ -88,11 +88,6 @@ fn either(text: &str, first: &str, second: &str) -> Option<bool> {
 /// Reads the words.
 pub(super) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vms, WorkloadError> {
     let given = GRAMMAR.read(Given::default(), words)?;
-    let missing = |option, why| WorkloadError::MissingOption {
-        benchmark: NAME,
-        option,
-        why,
-    };
     let vms = given.vms.unwrap_or(8);
     let spec = Vms {
         vms,
@@ -108,9 +103,7 @@ pub(super) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vms, Wor
         } else {
             StartPlace::AsItComes
         },
-        time: given
-            .time
-            .ok_or_else(|| missing("-t", crate::TIMEOUT_WHY))?,
+        time: given.time,
     };
     check(spec)
 }

@@ -1,0 +1,273 @@
+//! Several workloads in one run, of which one is measured.
+//!
+//! A shell launches them, each in a session and a process of its own: first those beside, in their
+//! order; when they have made no task for [`SETTLE`], the measured one. Each keeps its own numbers of
+//! tasks, roles, channels and cookies, which are translated here.
+
+use crate::object::{Chan, ChanId};
+use crate::outcome::Metric;
+use crate::rng::Rng;
+use crate::work::{Attributes, Op, Session, Spawn, Workload};
+use wakelab_machine::Ns;
+use wakelab_sched::{Cookie, TaskId};
+
+/// How long those beside have made no task when the measured workload begins: three half-lives of
+/// PELT, so that loads and utilisation are near what they stay at, and longer than an LLC of a hundred
+/// CPUs waits for its next balance (one ms a CPU).
+pub const SETTLE: Ns = Ns(100_000_000);
+
+/// The measured workload begins after so many looks, whatever the others do.
+const MAX_LOOKS: u32 = 100;
+
+/// A role of a workload and the number of its command, in one number: roles are below this.
+const ROLE_BITS: u32 = 24;
+
+/// The same for cookies.
+const COOKIE_BITS: u32 = 40;
+
+/// A workload with the attributes that it is started with.
+pub struct Command {
+    /// What it does.
+    pub work: Box<dyn Workload>,
+    /// How its first task is to be scheduled; the others are as their makers where the workload does
+    /// not say otherwise.
+    pub attributes: Attributes,
+    /// Whether its tasks are kernel threads.
+    pub kernel: bool,
+}
+
+/// What the shell does next.
+#[derive(Clone, Copy, Debug)]
+enum Shell {
+    Launches { command: usize },
+    Settles { tasks: usize, looks: u32 },
+    Waits,
+}
+
+/// A command under way.
+struct Running {
+    command: Command,
+    /// The first of its channels.
+    first_chan: u32,
+    /// Its tasks by its own numbers.
+    tasks: Vec<TaskId>,
+    stopped: bool,
+}
+
+/// Whose a task is, with its number there.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Shell,
+    Command { command: u16, task: TaskId },
+}
+
+/// Several workloads, the measured one first.
+pub struct Combined {
+    shell: Shell,
+    commands: Vec<Running>,
+    owners: Vec<Owner>,
+}
+
+impl Combined {
+    /// The measured command and those beside it.
+    pub fn new(measured: Command, beside: Vec<Command>) -> Combined {
+        let mut first_chan = 0;
+        let begin = |command: Command| {
+            let channels = command.work.channels().len() as u32;
+            let running = Running {
+                tasks: Vec::with_capacity(command.work.max_tasks()),
+                command,
+                first_chan,
+                stopped: false,
+            };
+            first_chan += channels;
+            running
+        };
+        Combined {
+            shell: Shell::Launches { command: 1 },
+            commands: std::iter::once(measured).chain(beside).map(begin).collect(),
+            owners: Vec::new(),
+        }
+    }
+
+    fn shell_op(&mut self) -> Op {
+        match self.shell {
+            Shell::Launches { command } if command < self.commands.len() => {
+                self.shell = Shell::Launches {
+                    command: command + 1,
+                };
+                launch(command)
+            }
+            Shell::Launches { command: 1 } => self.launch_measured(),
+            Shell::Launches { .. } => self.look(0),
+            Shell::Settles { tasks, looks } => {
+                if tasks == self.owners.len() || looks == MAX_LOOKS {
+                    self.launch_measured()
+                } else {
+                    self.look(looks)
+                }
+            }
+            Shell::Waits => Op::Park,
+        }
+    }
+
+    fn look(&mut self, looks: u32) -> Op {
+        self.shell = Shell::Settles {
+            tasks: self.owners.len(),
+            looks: looks + 1,
+        };
+        Op::Sleep(SETTLE)
+    }
+
+    fn launch_measured(&mut self) -> Op {
+        self.shell = Shell::Waits;
+        launch(0)
+    }
+
+    /// The command of a role, and the role there; none is the shell.
+    fn command_of(role: u32) -> Option<(usize, u32)> {
+        let command = (role >> ROLE_BITS).checked_sub(1)?;
+        Some((command as usize, role & ((1 << ROLE_BITS) - 1)))
+    }
+}
+
+/// The role of a command's role.
+fn role_of(command: usize, role: u32) -> u32 {
+    debug_assert!(role < 1 << ROLE_BITS, "a workload's roles are few");
+    (command as u32 + 1) << ROLE_BITS | role
+}
+
+fn launch(command: usize) -> Op {
+    Op::Fork(Spawn {
+        role: role_of(command, 0),
+        thread: false,
+    })
+}
+
+impl Running {
+    fn attributes(&self, number: usize, role: u32) -> Attributes {
+        let own = &self.command.attributes;
+        if role == 0 {
+            return Attributes {
+                session: Some(number as u16),
+                cookie: own.cookie.map(|cookie| cookie_of(number, cookie)),
+                ..*own
+            };
+        }
+        let attributes = self.command.work.attributes(role);
+        let cpus = attributes.cpus.or(own.cpus);
+        let may_start = |cpu: &_| cpus.is_none_or(|cpus| cpus.contains(*cpu));
+        Attributes {
+            cookie: attributes.cookie.map(|cookie| cookie_of(number, cookie)),
+            start: attributes.start.filter(may_start),
+            ..attributes
+        }
+    }
+
+    fn next_op(&mut self, number: usize, task: TaskId, rng: &mut Rng) -> Op {
+        if self.stopped {
+            return Op::Exit;
+        }
+        self.command.work.next_op(task, rng).renumbered(
+            |chan| ChanId(self.first_chan + chan.0),
+            |task| self.tasks[task.index()],
+            |role| role_of(number, role),
+        )
+    }
+}
+
+/// The cookie of a command's cookie: two commands never share one.
+fn cookie_of(command: usize, cookie: Cookie) -> Cookie {
+    if cookie == Cookie::NONE {
+        return cookie;
+    }
+    debug_assert!(
+        cookie.0 < 1 << COOKIE_BITS,
+        "a workload's cookies are small"
+    );
+    Cookie((command as u64) << COOKIE_BITS | cookie.0)
+}
+
+impl Workload for Combined {
+    fn channels(&self) -> Vec<Chan> {
+        let of = |running: &Running| running.command.work.channels();
+        self.commands.iter().flat_map(of).collect()
+    }
+
+    fn max_tasks(&self) -> usize {
+        let of = |running: &Running| running.command.work.max_tasks();
+        self.commands.iter().map(of).sum::<usize>() + 1
+    }
+
+    /// The shell's.
+    fn working_set_kib(&self) -> u64 {
+        0
+    }
+
+    /// The commands', then the shell's.
+    fn sessions(&self) -> Vec<Session> {
+        let of = |running: &Running| Session {
+            working_set_kib: running.command.work.working_set_kib(),
+            kernel: running.command.kernel,
+        };
+        let shell = Session {
+            working_set_kib: self.working_set_kib(),
+            kernel: false,
+        };
+        self.commands
+            .iter()
+            .map(of)
+            .chain(std::iter::once(shell))
+            .collect()
+    }
+
+    fn spawned(&mut self, role: u32, task: TaskId) {
+        debug_assert_eq!(task.index(), self.owners.len(), "tasks are told in order");
+        self.owners.push(match Combined::command_of(role) {
+            None => Owner::Shell,
+            Some((command, role)) => {
+                let running = &mut self.commands[command];
+                let own = TaskId::from_index(running.tasks.len());
+                running.tasks.push(task);
+                running.command.work.spawned(role, own);
+                Owner::Command {
+                    command: command as u16,
+                    task: own,
+                }
+            }
+        });
+    }
+
+    fn attributes(&self, role: u32) -> Attributes {
+        match Combined::command_of(role) {
+            None => Attributes::default(),
+            Some((command, role)) => self.commands[command].attributes(command, role),
+        }
+    }
+
+    fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op {
+        match self.owners[task.index()] {
+            Owner::Shell => self.shell_op(),
+            Owner::Command { command, task } => {
+                let command = usize::from(command);
+                self.commands[command].next_op(command, task, rng)
+            }
+        }
+    }
+
+    fn ran_again(&mut self, task: TaskId, gap: Ns) {
+        if let Owner::Command { command, task } = self.owners[task.index()] {
+            let running = &mut self.commands[usize::from(command)];
+            running.command.work.ran_again(task, gap);
+        }
+    }
+
+    fn stopped(&mut self, session: u16) {
+        self.commands[usize::from(session)].stopped = true;
+    }
+
+    /// Those of the measured one.
+    fn metrics(&self, time: Ns) -> Vec<Metric> {
+        self.commands[0].command.work.metrics(time)
+    }
+}

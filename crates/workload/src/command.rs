@@ -1,0 +1,84 @@
+//! A command: a benchmark's own command line, to be measured or to run beside.
+
+use crate::benchmark::{self, BENCHMARKS, Benchmark};
+use crate::command_line::WorkloadError;
+use std::fmt;
+use std::sync::Arc;
+use wakelab_machine::topology::Machine;
+use wakelab_sim::{Attributes, Combined};
+
+/// A command.
+#[derive(Clone, Debug)]
+pub(crate) struct Command {
+    pub benchmark: Arc<dyn Benchmark>,
+}
+
+impl Command {
+    pub fn parse(line: &str) -> Result<Command, WorkloadError> {
+        let mut words = line.split_whitespace();
+        let name = words.next().ok_or(WorkloadError::Empty)?;
+        let row = BENCHMARKS.iter().find(|row| row.name == name);
+        let row =
+            row.ok_or_else(|| WorkloadError::Benchmark(name.to_owned(), benchmark::names()))?;
+        Ok(Command {
+            benchmark: (row.parse)(&mut words)?.into(),
+        })
+    }
+
+    /// The same shortened or lengthened by a factor.
+    pub fn scaled(&self, factor: f64) -> Command {
+        Command {
+            benchmark: self.benchmark.scaled(factor).into(),
+        }
+    }
+
+    /// What the engine runs.
+    fn begin(&self, machine: &Machine) -> wakelab_sim::Command {
+        wakelab_sim::Command {
+            work: self.benchmark.begin(machine),
+            attributes: Attributes::default(),
+            kernel: false,
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.benchmark.command_line())
+    }
+}
+
+/// The measured command with those beside it, as the engine runs them.
+pub(crate) fn combined(measured: &Command, beside: &[Companion], machine: &Machine) -> Combined {
+    let beside = beside.iter().map(|companion| companion.0.begin(machine));
+    Combined::new(measured.begin(machine), beside.collect())
+}
+
+/// A command that runs beside the measured one, which need not have an end of its own.
+#[derive(Clone, Debug)]
+pub struct Companion(Command);
+
+impl Companion {
+    /// Reads a command line, such as `spin -n 44`.
+    ///
+    /// # Errors
+    /// As [`Workload::parse`](crate::Workload::parse), but for the end that may be missing.
+    pub fn parse(command_line: &str) -> Result<Companion, WorkloadError> {
+        Command::parse(command_line).map(Companion)
+    }
+}
+
+impl fmt::Display for Companion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Two are the same if their command lines say the same.
+impl PartialEq for Companion {
+    fn eq(&self, other: &Companion) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Companion {}
