@@ -92,7 +92,7 @@ fn config(grouping: Grouping) -> RunConfig {
         start: Start::Forked,
         tasks: Vec::new(),
         rounds: 0,
-        beside: Vec::new(),
+        beside: Default::default(),
         seed: 1,
     };
     scene.config()
@@ -314,15 +314,16 @@ fn combined_strategy() -> impl Strategy<Value = Scene> {
     (scene_strategy(), 0u64..3, beside).prop_map(|(mut scene, cookie, beside)| {
         colour(&mut scene.tasks, cookie);
         let all = CpuMask::first_n(scene.machine.ncpu());
-        for (mut other, cookie) in beside {
+        let others = beside.into_iter().map(|(mut other, cookie)| {
             colour(&mut other.tasks, cookie);
             // What they were bound to on another machine may leave nothing on this one.
             for task in &mut other.tasks {
                 let cpus = task.attributes.cpus.map(|cpus| cpus.and(&all));
                 task.attributes.cpus = cpus.filter(|cpus| !cpus.is_empty());
             }
-            scene.beside.push((other.tasks, other.rounds));
-        }
+            (other.tasks, other.rounds)
+        });
+        scene.beside = others.collect();
         scene
     })
 }

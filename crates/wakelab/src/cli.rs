@@ -103,6 +103,10 @@ pub struct RunOptions {
     /// Write the result to FILE instead of standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Run another command beside the workload, from before its beginning to its end; can be given
+    /// several times
+    #[arg(long, value_name = "COMMAND LINE")]
+    pub with: Vec<String>,
     /// How tasks are grouped [default: the experiment's; autogroup for compare]
     #[arg(long, value_enum)]
     pub grouping: Option<GroupingArg>,
@@ -208,7 +212,7 @@ pub enum ShowFormat {
 /// How tasks are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GroupingArg {
-    /// All tasks of the workload in one autogroup of a session.
+    /// All tasks of a command in one autogroup, that of its session.
     Autogroup,
     /// All tasks in the root group.
     Root,

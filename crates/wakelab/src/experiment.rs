@@ -15,7 +15,7 @@ pub use library::{Source, find, names_and_texts};
 use wakelab_report::Published;
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::rules::Release;
-use wakelab_workload::{Grouping, Workload};
+use wakelab_workload::{Companion, Grouping, Workload};
 
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,8 @@ pub struct Variant {
     pub features: FeatureSet,
     /// Its workload at full length, if it is not the experiment's.
     pub workload: Option<Workload>,
+    /// What runs beside the workload, if it is not what the experiment says.
+    pub with: Option<Vec<Companion>>,
 }
 
 /// The name of the variant without feature words.
@@ -41,6 +43,7 @@ impl Variant {
             words: Vec::new(),
             features,
             workload: None,
+            with: None,
         }
     }
 
@@ -63,6 +66,7 @@ impl Variant {
             features: with_words(release, base, &words)?,
             words: words.into_iter().map(str::to_owned).collect(),
             workload: None,
+            with: None,
         })
     }
 }
@@ -97,6 +101,8 @@ pub struct Experiment {
     pub words: Vec<String>,
     /// The workload at full length, of variants without one of their own.
     pub workload: Workload,
+    /// What runs beside it, in variants that do not say otherwise.
+    pub with: Vec<Companion>,
     /// How tasks are grouped.
     pub grouping: Grouping,
     /// The variants, the baseline first.

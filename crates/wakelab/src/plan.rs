@@ -9,7 +9,7 @@ use wakelab_machine::import::is_synthetic;
 use wakelab_machine::{Band, DomainRules, Import, Machine, MachineError, SchedTopology, presets};
 use wakelab_report::{Published, Setup};
 use wakelab_sched::rules::Release;
-use wakelab_workload::{Grouping, Workload};
+use wakelab_workload::{Companion, Grouping, Workload};
 
 /// Everything that decides the result.
 #[derive(Clone, Debug)]
@@ -24,8 +24,10 @@ pub struct Plan {
     pub grouping: Grouping,
     /// The variants, the baseline first.
     pub variants: Vec<Variant>,
-    /// The workload of each variant, already scaled.
+    /// The workload of each variant with what runs beside it, already scaled.
     pub workloads: Vec<Workload>,
+    /// The command line of each variant's workload at full length, if it is not the experiment's.
+    pub own_workloads: Vec<Option<String>>,
     /// What was published.
     pub published: Published,
     /// The cost ranges' ends to run at, the nominal values first.
@@ -33,8 +35,10 @@ pub struct Plan {
 }
 
 /// The choices that the command line makes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choices {
+    /// What runs beside every variant's workload, and what it says itself.
+    pub with: Vec<Companion>,
     /// What loops are multiplied by.
     pub scale: Option<f64>,
     /// Runs of each variant.
@@ -49,18 +53,38 @@ pub struct Choices {
 
 impl Plan {
     /// An experiment on its machine, with the command line's choices before the experiment's.
-    pub fn new(experiment: Experiment, machine: Machine, choices: Choices) -> Plan {
+    ///
+    /// # Errors
+    /// If its workloads cannot be run there.
+    pub fn new(experiment: Experiment, machine: Machine, choices: Choices) -> anyhow::Result<Plan> {
         let scale = choices.scale.unwrap_or(experiment.scale);
         let grouping = choices.grouping.unwrap_or(experiment.grouping);
-        let workload_of = |variant: &Variant| {
-            let workload = variant.workload.as_ref().unwrap_or(&experiment.workload);
-            if scale == 1.0 {
-                workload.clone()
-            } else {
-                workload.scaled(scale)
-            }
+        let full = |workload: &Option<Workload>, with: &Option<Vec<Companion>>| {
+            let workload = workload.as_ref().unwrap_or(&experiment.workload);
+            let with = with.as_ref().unwrap_or(&experiment.with);
+            workload.with(with)?.with(&choices.with)
         };
-        let workloads = experiment.variants.iter().map(workload_of).collect();
+        let of_experiment = full(&None, &None)?;
+        let of_variant = |variant: &Variant| full(&variant.workload, &variant.with);
+        let of_variants: Vec<Workload> = experiment
+            .variants
+            .iter()
+            .map(of_variant)
+            .collect::<Result<_, _>>()?;
+        let own = |(variant, workload): (&Variant, &Workload)| {
+            let is_own = variant.workload.is_some() || variant.with.is_some();
+            is_own.then(|| workload.command_line())
+        };
+        let own_workloads = experiment
+            .variants
+            .iter()
+            .zip(&of_variants)
+            .map(own)
+            .collect();
+        let scaled = |workload: &Workload| match scale {
+            1.0 => workload.clone(),
+            scale => workload.scaled(scale),
+        };
         let setup = Setup {
             experiment: experiment.name,
             title: experiment.title,
@@ -68,7 +92,7 @@ impl Plan {
             kernel: experiment.release.name().to_owned(),
             grouping: grouping_name(grouping),
             features: experiment.words,
-            workload: experiment.workload.command_line(),
+            workload: of_experiment.command_line(),
             scale,
             runs_asked: choices.runs.unwrap_or(experiment.runs) as usize,
             seed: choices.seed,
@@ -79,16 +103,17 @@ impl Plan {
         } else {
             vec![Band::Nominal]
         };
-        Plan {
+        Ok(Plan {
             setup,
             machine,
             release: experiment.release,
             grouping,
             variants: experiment.variants,
-            workloads,
+            workloads: of_variants.iter().map(scaled).collect(),
+            own_workloads,
             published: experiment.published,
             bands,
-        }
+        })
     }
 
     /// The machine with its costs at an end of their ranges, and its scheduling domains.
@@ -111,9 +136,9 @@ impl Plan {
             warnings
                 .extend(reason.map(|reason| format!("the model does not act on {word}: {reason}")));
         }
-        for variant in &self.variants {
+        for (variant, own) in self.variants.iter().zip(&self.own_workloads) {
             let same = variant.features == self.variants[0].features;
-            if !variant.words.is_empty() && same && variant.workload.is_none() {
+            if !variant.words.is_empty() && same && own.is_none() {
                 warnings.push(format!(
                     "{} is the default of {release}: the variant is the baseline",
                     variant.name

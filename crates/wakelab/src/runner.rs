@@ -191,10 +191,7 @@ fn report(
         .map(|variant| VariantRuns {
             name: plan.variants[variant].name.clone(),
             features: plan.variants[variant].words.clone(),
-            workload: plan.variants[variant]
-                .workload
-                .as_ref()
-                .map(|workload| workload.command_line()),
+            workload: plan.own_workloads[variant].clone(),
             outcomes: complete
                 .iter()
                 .filter_map(|run| of(*run, variant).cloned())
@@ -235,13 +232,12 @@ mod tests {
             experiment,
             machine,
             Choices {
-                scale: None,
-                runs: None,
                 seed: 1,
-                grouping: None,
                 band,
+                ..Choices::default()
             },
         )
+        .unwrap()
     }
 
     fn outcome(time_s: f64) -> Outcome {
@@ -328,13 +324,10 @@ mod tests {
         let experiment = Experiment::from_toml("test", &text, "test.toml").unwrap();
         let machine = Machine::preset("smt2-8").unwrap();
         let choices = Choices {
-            scale: None,
-            runs: None,
             seed: 1,
-            grouping: None,
-            band: false,
+            ..Choices::default()
         };
-        let warnings = Plan::new(experiment, machine, choices).warnings();
+        let warnings = Plan::new(experiment, machine, choices).unwrap().warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(
             warnings[0].contains("does not act on HRTICK"),
@@ -354,13 +347,10 @@ mod tests {
         let experiment = Experiment::from_toml("test", &text, "test.toml").unwrap();
         let machine = Machine::preset("smt2-8").unwrap();
         let choices = Choices {
-            scale: None,
-            runs: None,
             seed: 1,
-            grouping: None,
-            band: false,
+            ..Choices::default()
         };
-        let plan = Plan::new(experiment, machine, choices);
+        let plan = Plan::new(experiment, machine, choices).unwrap();
         assert_eq!(plan.warnings(), Vec::<String>::new());
     }
 

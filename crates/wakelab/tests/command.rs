@@ -433,6 +433,76 @@ fn workloads_that_never_end_stop_on_time_and_tell_their_own_metrics() {
 }
 
 #[test]
+fn commands_beside_the_workload_slow_it_and_stand_in_the_report() {
+    let run = |with: &[&str]| -> Value {
+        let mut more = vec!["NO_WA_IDLE", "--runs", "2", "--format", "json"];
+        with.iter().for_each(|line| more.extend(["--with", line]));
+        serde_json::from_str(&stdout(&compare(SMALL, &more))).unwrap()
+    };
+    let time = |json: &Value| json["variants"][0]["metrics"]["time_s"]["mean"].as_f64();
+    let (alone, beside) = (run(&[]), run(&["spin -n 8", "stress-ng --cpu 8"]));
+    assert!(time(&beside) > time(&alone));
+    let line = beside["workload"].as_str().unwrap();
+    let end = "-s 100 --with 'spin -n 8' --with 'stress-ng --cpu 8'";
+    assert!(line.ends_with(end), "{line}");
+    for (with, word) in [
+        ("", "no workload given"),
+        ("spin -n 4 -x", "'-x'"),
+        ("spun", "'spun'"),
+    ] {
+        let error = refused(&compare(SMALL, &["NO_WA_IDLE", "--with", with]));
+        assert!(
+            error.contains("--with: ") && error.contains(word),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn an_experiment_says_what_runs_beside_and_the_command_line_adds_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("beside.toml");
+    let text = format!(
+        "title = \"t\"\nsource = \"s\"\nmachine = \"smt2-8\"\nkernel = \"6.12\"\ngrouping = \"root\"\n\
+         workload = \"{SMALL}\"\nwith = [\"spin -n 2\"]\nruns = 1\n\
+         variants = [\"baseline\", {{ name = \"alone\", with = [] }}, \"NO_WA_IDLE\"]\n"
+    );
+    fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let run = |more: &[&str]| -> Value {
+        let arguments = [&["run", path, "--format", "json"], more].concat();
+        serde_json::from_str(&stdout(&arguments)).unwrap()
+    };
+    let json = run(&[]);
+    let busy = |variant: usize| {
+        let metrics = &json["variants"][variant]["metrics"];
+        metrics["cpus_utilized"]["mean"].as_f64().unwrap()
+    };
+    assert!(busy(0) > busy(1) + 1.0, "{} {}", busy(0), busy(1));
+    assert!(
+        json["workload"]
+            .as_str()
+            .unwrap()
+            .ends_with("--with 'spin -n 2'")
+    );
+    assert!(
+        json["variants"][1]["workload"]
+            .as_str()
+            .unwrap()
+            .ends_with("-s 100")
+    );
+    assert_eq!(json["variants"][2].get("workload"), None);
+    let more = run(&["--with", "spin -n 1"]);
+    let line = more["variants"][1]["workload"].as_str().unwrap();
+    assert!(line.ends_with("-s 100 --with 'spin -n 1'"), "{line}");
+    let line = more["workload"].as_str().unwrap();
+    assert!(
+        line.ends_with("--with 'spin -n 2' --with 'spin -n 1'"),
+        "{line}"
+    );
+}
+
+#[test]
 fn variants_of_an_experiment_may_differ_in_their_workloads() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");

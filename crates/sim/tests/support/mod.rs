@@ -27,7 +27,7 @@ pub struct Scene {
     pub tasks: Vec<Task>,
     pub rounds: u32,
     /// Tasks and rounds of what runs beside.
-    pub beside: Vec<(Vec<Task>, u32)>,
+    pub beside: Arc<[(Vec<Task>, u32)]>,
     pub seed: u64,
 }
 
@@ -229,7 +229,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
                     start,
                     tasks,
                     rounds,
-                    beside: Vec::new(),
+                    beside: Arc::default(),
                     seed,
                 }
             },

@@ -27,6 +27,7 @@ pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
         release,
         words: Vec::new(),
         workload: Workload::parse(&args.workload).context("--workload")?,
+        with: Vec::new(),
         grouping: Grouping::Autogroup,
         variants: variants(release, &args.features, args.factorial)?,
         runs: 5,
@@ -34,7 +35,7 @@ pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
         published: Published::default(),
     };
     let machine = find_machine(&args.machine).context(experiment.machine_at.clone())?;
-    Ok(Plan::new(experiment, machine, choices(&args.options)))
+    Plan::new(experiment, machine, choices(&args.options)?)
 }
 
 /// The baseline, then each argument alone; with `factorial` all their combinations, counted in

@@ -11,7 +11,7 @@ use crate::runner;
 use anyhow::{Context as _, bail};
 use std::sync::atomic::Ordering;
 use wakelab_report::{Report, csv, json, text};
-use wakelab_workload::Grouping;
+use wakelab_workload::{Companion, Grouping};
 
 /// Runs an experiment.
 ///
@@ -22,25 +22,28 @@ pub fn experiment(args: &RunArgs) -> anyhow::Result<Ending> {
     let experiment = Experiment::from_toml(&source.name, &source.text, &source.file)?;
     let machine =
         find_machine(&experiment.machine).with_context(|| experiment.machine_at.clone())?;
-    plan(
-        Plan::new(experiment, machine, choices(&args.options)),
-        &args.options,
-    )
+    let choices = choices(&args.options)?;
+    plan(Plan::new(experiment, machine, choices)?, &args.options)
 }
 
 /// The choices that the options make.
-pub fn choices(options: &RunOptions) -> Choices {
+///
+/// # Errors
+/// If a command line is not understood.
+pub fn choices(options: &RunOptions) -> anyhow::Result<Choices> {
+    let with = options.with.iter().map(|line| Companion::parse(line));
     let grouping = options.grouping.map(|grouping| match grouping {
         GroupingArg::Autogroup => Grouping::Autogroup,
         GroupingArg::Root => Grouping::Root,
     });
-    Choices {
+    Ok(Choices {
+        with: with.collect::<Result<_, _>>().context("--with")?,
         scale: options.scale,
         runs: options.runs,
         seed: options.seed,
         grouping,
         band: options.band,
-    }
+    })
 }
 
 /// Runs a plan and writes the report.

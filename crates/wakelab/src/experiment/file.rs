@@ -10,7 +10,7 @@ use toml::{Spanned, Value};
 use wakelab_report::{Figure, Published};
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::rules::Release;
-use wakelab_workload::{Grouping, Workload};
+use wakelab_workload::{Companion, Grouping, Workload};
 
 /// Figures by variant and metric, as they stand in the file.
 type Figures = BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, Spanned<Value>>>;
@@ -28,6 +28,8 @@ struct File {
     grouping: Spanned<Value>,
     features: Option<Spanned<String>>,
     workload: Spanned<String>,
+    #[serde(default)]
+    with: Vec<Spanned<String>>,
     variants: variants::List,
     #[serde(default = "default_runs")]
     runs: Spanned<u32>,
@@ -85,6 +87,7 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
         release,
         words: words.into_iter().map(str::to_owned).collect(),
         workload: place.check(&file.workload, |command| Workload::parse(command))?,
+        with: place.companions(&file.with)?,
         grouping: place.check(&file.grouping, grouping)?,
         runs,
         scale: place.check(&file.scale, |scale| check_scale(*scale))?,
@@ -101,6 +104,15 @@ impl Place<'_> {
         check: impl FnOnce(&T) -> Result<V, E>,
     ) -> Result<V, ExperimentError> {
         check(value.get_ref()).map_err(|error| self.error(value.span(), error.to_string()))
+    }
+
+    /// The commands that run beside a workload.
+    pub(super) fn companions(
+        self,
+        lines: &[Spanned<String>],
+    ) -> Result<Vec<Companion>, ExperimentError> {
+        let read = |line: &Spanned<String>| self.check(line, |line| Companion::parse(line));
+        lines.iter().map(read).collect()
     }
 }
 

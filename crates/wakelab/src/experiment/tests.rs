@@ -224,6 +224,47 @@ fn variants_may_have_names_and_workloads_of_their_own() {
 }
 
 #[test]
+fn commands_run_beside_all_variants_or_beside_one() {
+    let text = WORKLOADS.replace(
+        "variants = [",
+        "with = [\"spin -n 4\", \"spin -n 3 -t 5\"]\nvariants = [",
+    );
+    let text = text.replace(
+        "features = \"NO_SIS_UTIL\" }",
+        "with = [\"stress-ng --cpu 1\"] }",
+    );
+    let experiment = read(&text).unwrap();
+    let lines = |with: &[Companion]| with.iter().map(Companion::to_string).collect::<Vec<_>>();
+    assert_eq!(lines(&experiment.with), ["spin -n 4", "spin -n 3 -t 5s"]);
+    let of_variants = experiment.variants.iter();
+    let of_variants: Vec<_> = of_variants
+        .map(|variant| variant.with.as_deref().map(lines))
+        .collect();
+    let own = vec!["stress-ng --cpu 1".to_owned()];
+    assert_eq!(of_variants, [None, None, None, Some(own)]);
+    for (from, to, expected) in [
+        (
+            "spin -n 3 -t 5",
+            "spin -x",
+            "test.toml:7:22: spin: unknown option '-x'",
+        ),
+        (
+            "stress-ng --cpu 1",
+            "stress",
+            "test.toml:12:39: unknown benchmark 'stress'",
+        ),
+        (
+            "[\"spin -n 4\", ",
+            "[4, ",
+            "test.toml:7:9: invalid type: integer `4`",
+        ),
+    ] {
+        let error = read(&text.replace(from, to)).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
 fn features_of_all_variants_come_before_their_own() {
     let text = WORKLOADS.replace(
         "machine =",
@@ -293,7 +334,7 @@ fn errors_in_a_variants_table_have_their_own_places() {
         (
             ", features = \"NO_SIS_UTIL\" }",
             " }",
-            "test.toml:11:5: expected `features` or `workload`",
+            "test.toml:11:5: expected `features`, `workload` or `with`",
         ),
         (
             "features = \"NO_SIS_UTIL\" }",

@@ -21,13 +21,14 @@ pub enum Entry {
     Table(Table),
 }
 
-/// `{ name = "...", features = "...", workload = "..." }`.
+/// `{ name = "...", features = "...", workload = "...", with = ["..."] }`.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
     name: Spanned<String>,
     features: Option<Spanned<String>>,
     workload: Option<Spanned<String>>,
+    with: Option<Vec<Spanned<String>>>,
 }
 
 /// By hand, since an untagged enum loses the places in the file.
@@ -39,7 +40,7 @@ impl<'de> Deserialize<'de> for Entry {
             type Value = Entry;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("feature words or { name, features, workload }")
+                f.write_str("feature words or { name, features, workload, with }")
             }
 
             fn visit_str<E: Error>(self, words: &str) -> Result<Entry, E> {
@@ -90,10 +91,10 @@ fn read_table(
     entry: &Spanned<Entry>,
     table: &Table,
 ) -> Result<Variant, ExperimentError> {
-    if table.features.is_none() && table.workload.is_none() {
+    if table.features.is_none() && table.workload.is_none() && table.with.is_none() {
         return Err(place.error(
             entry.span(),
-            "expected `features` or `workload`, in which the variant differs from the baseline",
+            "expected `features`, `workload` or `with`, in which the variant differs from the baseline",
         ));
     }
     let name = place.check(&table.name, |name| check_name(name))?;
@@ -112,6 +113,10 @@ fn read_table(
         words: words.into_iter().map(str::to_owned).collect(),
         features,
         workload,
+        with: match &table.with {
+            None => None,
+            Some(lines) => Some(place.companions(lines)?),
+        },
     })
 }
 
