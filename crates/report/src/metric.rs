@@ -124,6 +124,17 @@ pub fn of(name: &'static str) -> MetricInfo {
         .unwrap_or(info(name, name, Unit::Count, false))
 }
 
+/// The metric of this name that some table knows.
+pub fn find(name: &str) -> Option<MetricInfo> {
+    INFOS.iter().find(|info| info.name == name).copied()
+}
+
+/// What a sentence calls the metric: its label, or its name where the label is only understood below another.
+pub fn title(name: &'static str) -> &'static str {
+    let label = of(name).label;
+    if label.starts_with(' ') { name } else { label }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

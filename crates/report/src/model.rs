@@ -1,8 +1,11 @@
 //! A report as a value: variants with their metrics, the changes between them, and what was
 //! published, ready for every renderer.
 
+use crate::factorial::Factorial;
 use crate::forced_idle::{self, ForcedIdleTotal};
+use crate::precision::Precision;
 use crate::published::Published;
+use crate::sensitivity::Sensitivity;
 use crate::stats::{Change, Summary};
 use crate::totals::{self, AuditTotal, LineTotal};
 use serde::{Serialize, Serializer};
@@ -31,6 +34,8 @@ pub struct Setup {
     pub runs_asked: usize,
     /// The seed.
     pub seed: u64,
+    /// The metrics that the conclusion is about, the first of them before the others.
+    pub main_metrics: Vec<&'static str>,
     /// The version of the program.
     pub version: String,
 }
@@ -46,6 +51,24 @@ pub struct VariantRuns {
     pub workload: Option<String>,
     /// What each run gave.
     pub outcomes: Vec<Outcome>,
+}
+
+impl VariantRuns {
+    /// The metrics of its runs, in the order of tables.
+    pub fn metric_names(&self) -> Vec<&'static str> {
+        let first = self.outcomes.first();
+        let names = first.map(|outcome| outcome.metrics.iter().map(|metric| metric.name).collect());
+        names.unwrap_or_default()
+    }
+
+    /// The metric's value in each run; none unless every run gave it.
+    pub fn values(&self, name: &str) -> Option<Vec<f64>> {
+        let value_in = |outcome: &Outcome| {
+            let mut metrics = outcome.metrics.iter();
+            metrics.find(|metric| metric.name == name).map(|m| m.value)
+        };
+        self.outcomes.iter().map(value_in).collect()
+    }
 }
 
 /// One variant, reduced.
@@ -168,6 +191,12 @@ pub struct Report {
     pub variants: Vec<VariantReport>,
     /// Every metric of every variant but the first against the first.
     pub comparisons: Vec<Comparison>,
+    /// What features do alone and together, if every combination of them was run.
+    pub factorial: Option<Factorial>,
+    /// How near the runs came to what was asked for, if it was.
+    pub precision: Option<Precision>,
+    /// What the changes become when single costs of the machine are others, if asked for.
+    pub sensitivity: Option<Sensitivity>,
     /// What was published.
     pub published: Published,
     /// What it cost the host.
@@ -191,6 +220,9 @@ impl Report {
             runs: baseline.outcomes.len(),
             variants: runs.iter().map(reduce).collect(),
             comparisons,
+            factorial: Factorial::of(runs),
+            precision: None,
+            sensitivity: None,
             published,
             host,
         }
@@ -229,32 +261,14 @@ impl Report {
     }
 }
 
-fn metric_names(runs: &VariantRuns) -> Vec<&'static str> {
-    runs.outcomes
-        .first()
-        .map(|outcome| outcome.metrics.iter().map(|metric| metric.name).collect())
-        .unwrap_or_default()
-}
-
-/// The metric's value in each run; none unless every run gave it.
-fn values(runs: &VariantRuns, name: &str) -> Option<Vec<f64>> {
-    let value_in = |outcome: &Outcome| {
-        outcome
-            .metrics
-            .iter()
-            .find(|metric| metric.name == name)
-            .map(|m| m.value)
-    };
-    runs.outcomes.iter().map(value_in).collect()
-}
-
 fn reduce(runs: &VariantRuns) -> VariantReport {
-    let summarise = |name: &'static str| Some((name, Summary::of(&values(runs, name)?)?));
+    let summarise = |name: &'static str| Some((name, Summary::of(&runs.values(name)?)?));
     VariantReport {
         name: runs.name.clone(),
         features: runs.features.clone(),
         workload: runs.workload.clone(),
-        metrics: metric_names(runs)
+        metrics: runs
+            .metric_names()
             .into_iter()
             .filter_map(summarise)
             .collect(),
@@ -270,7 +284,7 @@ fn compare(
     published: &Published,
 ) -> Vec<Comparison> {
     let compare_one = |metric: &'static str| {
-        let change = Change::paired(&values(baseline, metric)?, &values(variant, metric)?);
+        let change = Change::paired(&baseline.values(metric)?, &variant.values(metric)?);
         Some(Comparison {
             variant: variant.name.clone(),
             metric,
@@ -280,7 +294,8 @@ fn compare(
             band_pct: None,
         })
     };
-    metric_names(baseline)
+    baseline
+        .metric_names()
         .into_iter()
         .filter_map(compare_one)
         .collect()

@@ -62,6 +62,17 @@ pub fn change(change: &Change) -> String {
     format!("{mark}{}{interval}", percent_change(change.pct))
 }
 
+/// A change with the ends of its interval, `-34.1 % [-36.4 -31.8]`, for intervals that are not even on
+/// both sides; after a `~` if it includes zero.
+pub fn change_between(change: &Change) -> String {
+    let mark = if change.includes_zero() { "~ " } else { "" };
+    let interval = change
+        .ci95
+        .map(|[low, high]| format!(" [{low:+.1} {high:+.1}]"))
+        .unwrap_or_default();
+    format!("{mark}{}{interval}", percent_change(change.pct))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +117,8 @@ mod tests {
         assert_eq!(change(&clear), "-34.1 % ±2.3");
         assert_eq!(change(&open), "~ +0.3 % ±1.2");
         assert_eq!(change(&single), "+5.0 %");
+        assert_eq!(change_between(&clear), "-34.1 % [-36.4 -31.8]");
+        assert_eq!(change_between(&open), "~ +0.3 % [-0.9 +1.5]");
+        assert_eq!(change_between(&single), "+5.0 %");
     }
 }

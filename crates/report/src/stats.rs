@@ -1,12 +1,13 @@
 //! Means, spreads, and the change between two sets of runs that were paired by their seeds.
 
+use crate::percentile::{Percentile, percentile};
 use crate::quantile::t_two_sided;
 use serde::Serialize;
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Mean and spread of one metric over runs.
+/// One metric over runs: mean and spread, and percentiles for what is skewed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// The arithmetic mean.
@@ -15,29 +16,76 @@ pub struct Summary {
     pub sd: Option<f64>,
     /// How many runs.
     pub n: usize,
+    /// The coefficient of variation, the deviation in per cent of the mean; none for a single run or a
+    /// mean of zero.
+    pub cv_pct: Option<f64>,
+    /// The smallest run.
+    pub min: f64,
+    /// The 10th percentile of the runs.
+    pub p10: f64,
+    /// Its 95 % interval; none below 36 runs.
+    pub p10_ci95: Option<[f64; 2]>,
+    /// The median of the runs.
+    pub median: f64,
+    /// Its 95 % interval; none below 6 runs.
+    pub median_ci95: Option<[f64; 2]>,
+    /// The 90th percentile of the runs.
+    pub p90: f64,
+    /// Its 95 % interval; none below 36 runs.
+    pub p90_ci95: Option<[f64; 2]>,
+    /// The largest run.
+    pub max: f64,
 }
 
 impl Summary {
     /// Of these values; none if there are none.
     pub fn of(values: &[f64]) -> Option<Summary> {
         let n = values.len();
-        if n == 0 {
-            return None;
-        }
+        let mut ascending = values.to_vec();
+        ascending.sort_by(f64::total_cmp);
+        let of = |share| percentile(&ascending, share);
+        let [p10, median, p90]: [Percentile; 3] = [of(0.1)?, of(0.5)?, of(0.9)?];
         let mean = mean(values);
         let sd = (n > 1).then(|| {
             let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
             (squares / (n - 1) as f64).sqrt()
         });
-        Some(Summary { mean, sd, n })
+        Some(Summary {
+            mean,
+            sd,
+            n,
+            cv_pct: sd.filter(|_| mean != 0.0).map(|sd| 100.0 * sd / mean.abs()),
+            min: ascending[0],
+            p10: p10.value,
+            p10_ci95: p10.ci95,
+            median: median.value,
+            median_ci95: median.ci95,
+            p90: p90.value,
+            p90_ci95: p90.ci95,
+            max: ascending[n - 1],
+        })
     }
+}
 
-    /// The coefficient of variation in per cent of the mean; none for a single run or a mean of zero.
-    pub fn cv_pct(&self) -> Option<f64> {
-        self.sd
-            .filter(|_| self.mean != 0.0)
-            .map(|sd| 100.0 * sd / self.mean.abs())
-    }
+/// The arithmetic mean of differences that are each of one pair of runs, and half of its 95 % interval
+/// by Student's t; no half for a single one.
+///
+/// # Panics
+/// If there are none.
+pub(crate) fn mean_and_half(values: &[f64]) -> (f64, Option<f64>) {
+    assert!(!values.is_empty(), "a mean is of something");
+    let n = values.len();
+    let mean = mean(values);
+    let half = (n > 1).then(|| {
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        (squares / (n - 1) as f64 / n as f64).sqrt() * t_two_sided(CONFIDENCE, degrees(n))
+    });
+    (mean, half)
+}
+
+/// The degrees of freedom that n runs leave.
+pub(crate) fn degrees(n: usize) -> u32 {
+    u32::try_from(n - 1).expect("runs are limited far below 2^32")
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -81,8 +129,7 @@ impl Change {
             let pairs = baseline.iter().zip(variant);
             let squares: f64 = pairs.map(|(base, new)| (new - ratio * base).powi(2)).sum();
             let error = (squares / (n - 1) as f64 / n as f64).sqrt() / base_mean.abs();
-            let df = u32::try_from(n - 1).expect("runs are limited far below 2^32");
-            let half = 100.0 * error * t_two_sided(CONFIDENCE, df);
+            let half = 100.0 * error * t_two_sided(CONFIDENCE, degrees(n));
             [pct - half, pct + half]
         });
         Some(Change { pct, ci95 })
@@ -93,6 +140,24 @@ impl Change {
     pub fn includes_zero(&self) -> bool {
         self.ci95
             .is_some_and(|[low, high]| low <= 0.0 && high >= 0.0)
+    }
+
+    /// What each pair adds to the change beyond the mean of all, in per cent: these sum to zero, and from
+    /// their spread comes the interval. Differences between two changes over the same seeds are seen in
+    /// the differences of these. None where there is no change.
+    ///
+    /// # Panics
+    /// If the two do not have the same number of runs.
+    pub fn residuals(baseline: &[f64], variant: &[f64]) -> Option<Vec<f64>> {
+        let change = Change::paired(baseline, variant)?;
+        let ratio = 1.0 + change.pct / 100.0;
+        let base_mean = mean(baseline);
+        let pairs = baseline.iter().zip(variant);
+        Some(
+            pairs
+                .map(|(base, new)| 100.0 * (new - ratio * base) / base_mean)
+                .collect(),
+        )
     }
 
     /// Half the width of the interval in per cent points.
@@ -111,20 +176,17 @@ mod tests {
         let summary = Summary::of(&[24.653, 24.454, 24.586]).expect("three values");
         assert!((summary.mean - 24.564_333).abs() < 1e-6);
         assert!((summary.sd.expect("n > 1") - 0.101_253).abs() < 1e-6);
-        assert!((summary.cv_pct().expect("n > 1") - 0.412_195).abs() < 1e-5);
-        assert_eq!(summary.n, 3);
+        assert!((summary.cv_pct.expect("n > 1") - 0.412_195).abs() < 1e-5);
+        assert_eq!((summary.n, summary.median), (3, 24.586));
+        assert_eq!((summary.min, summary.max), (24.454, 24.653));
+        assert_eq!(summary.median_ci95, None, "three runs are too few");
     }
 
     #[test]
     fn a_single_run_has_no_spread_and_no_interval() {
-        assert_eq!(
-            Summary::of(&[3.0]),
-            Some(Summary {
-                mean: 3.0,
-                sd: None,
-                n: 1
-            })
-        );
+        let summary = Summary::of(&[3.0]).expect("a value");
+        assert_eq!((summary.mean, summary.median, summary.n), (3.0, 3.0, 1));
+        assert_eq!((summary.sd, summary.cv_pct), (None, None));
         let change = Change::paired(&[4.0], &[3.0]).expect("a pair");
         assert_eq!(
             change,
@@ -139,6 +201,7 @@ mod tests {
     #[test]
     fn no_runs_and_a_zero_baseline_have_no_change() {
         assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[0.0, 0.0]).and_then(|of| of.cv_pct), None);
         assert_eq!(Change::paired(&[], &[]), None);
         assert_eq!(Change::paired(&[0.0, 0.0], &[1.0, 2.0]), None);
         assert_eq!(Change::paired(&[1.0, f64::NAN], &[1.0, 2.0]), None);

@@ -1,15 +1,20 @@
 //! A report as text.
 
+use crate::factorial;
 use crate::forced_idle;
 use crate::metric::{self, MetricInfo, Unit};
 use crate::model::{Comparison, Report, VariantReport};
 use crate::number;
+use crate::precision::Precision;
+use crate::sensitivity;
 use crate::table::{Align, Table};
 use std::fmt::Write as _;
 
 /// What to print beside the comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
+    /// Spread and percentiles of every metric.
+    pub stats: bool,
     /// The decision audit of each variant.
     pub audit: bool,
 }
@@ -29,6 +34,14 @@ pub fn render(report: &Report, options: Options) -> String {
                 .map(|variant| against_baseline(report, variant)),
         );
     }
+    if options.stats && report.runs > 0 {
+        sections.extend(report.variants.iter().map(spread));
+    }
+    if let Some(factorial) = &report.factorial {
+        let main = &report.setup.main_metrics;
+        sections.push(factorial::render(factorial, main));
+    }
+    sections.extend(report.precision.as_ref().map(|of| precision(report, of)));
     if report
         .comparisons
         .iter()
@@ -36,6 +49,7 @@ pub fn render(report: &Report, options: Options) -> String {
     {
         sections.push(band(report));
     }
+    sections.extend(report.sensitivity.as_ref().map(sensitivity::render));
     if options.audit && report.runs > 0 {
         for variant in &report.variants {
             sections.push(audit(variant));
@@ -103,7 +117,7 @@ fn alone(variant: &VariantReport) -> String {
     for (name, summary) in &variant.metrics {
         let info = metric::of(name);
         let spread = summary
-            .cv_pct()
+            .cv_pct
             .map(|cv| format!("{cv:.1} %"))
             .unwrap_or_default();
         table.row(vec![
@@ -113,6 +127,68 @@ fn alone(variant: &VariantReport) -> String {
         ]);
     }
     format!("{}\n{}", variant.name, table.render())
+}
+
+/// Mean, spread and percentiles of every metric over a variant's runs.
+fn spread(variant: &VariantReport) -> String {
+    let columns = [
+        "mean",
+        "sd",
+        "CV",
+        "min",
+        "p10",
+        "median",
+        "median's 95 %",
+        "p90",
+        "max",
+    ];
+    let columns = columns.map(|name| (name, RIGHT));
+    let mut table = Table::new(&[&[("metric", LEFT)], &columns[..]].concat());
+    for (name, summary) in &variant.metrics {
+        let info = metric::of(name);
+        let value = |value: f64| number::value(value, info.unit);
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let interval = summary.median_ci95;
+        let interval = interval.map(|[low, high]| format!("{} to {}", value(low), value(high)));
+        table.row(vec![
+            info.label.to_owned(),
+            value(summary.mean),
+            or_dash(summary.sd.map(value)),
+            or_dash(summary.cv_pct.map(|cv| format!("{cv:.1} %"))),
+            value(summary.min),
+            value(summary.p10),
+            value(summary.median),
+            or_dash(interval),
+            value(summary.p90),
+            value(summary.max),
+        ]);
+    }
+    format!("runs of {}\n{}", variant.name, table.render())
+}
+
+/// How near the runs came to the precision that was asked for.
+fn precision(report: &Report, of: &Precision) -> String {
+    let metrics: Vec<&str> = report
+        .setup
+        .main_metrics
+        .iter()
+        .copied()
+        .map(metric::title)
+        .collect();
+    let asked = format!(
+        "precision of {}: ±{} pp asked for",
+        metrics.join(", "),
+        of.asked_pp
+    );
+    let reached = match of.reached_pp {
+        None => "there is a change without an interval".to_owned(),
+        Some(half) if of.is_reached() => format!("±{half:.2} pp after {} runs", report.runs),
+        Some(half) => format!(
+            "NOT REACHED, ±{half:.2} pp after {} runs of at most {}",
+            report.runs, of.max_runs
+        ),
+    };
+    format!("{asked}, {reached}\n")
 }
 
 fn against_baseline(report: &Report, variant: &VariantReport) -> String {

@@ -100,6 +100,7 @@ fn report(runs: usize, published: Published) -> Report {
         scale: 0.01,
         runs_asked: 3,
         seed: 7,
+        main_metrics: vec!["time_s"],
         version: "0.1.0".to_owned(),
     };
     let host = Host {
@@ -121,7 +122,10 @@ fn text_has_published_figures_and_errors_beside_the_simulated() {
 fn text_without_published_figures_has_no_columns_for_them() {
     insta::assert_snapshot!(text::render(
         &report(3, Published::default()),
-        Options { audit: true }
+        Options {
+            audit: true,
+            ..Options::default()
+        }
     ));
 }
 
@@ -133,7 +137,13 @@ fn an_interrupted_report_says_so_and_one_run_has_no_interval() {
 #[test]
 fn a_report_without_a_complete_run_is_still_one() {
     let none = report(0, published());
-    insta::assert_snapshot!(text::render(&none, Options { audit: true }));
+    insta::assert_snapshot!(text::render(
+        &none,
+        Options {
+            audit: true,
+            ..Options::default()
+        }
+    ));
     let document: serde_json::Value = serde_json::from_str(&json::render(&none).unwrap()).unwrap();
     assert_eq!(document["runs"], 0);
     assert_eq!(document["runs_asked"], 3);
