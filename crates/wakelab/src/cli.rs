@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::experiment::metric;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -33,6 +34,8 @@ pub enum Command {
     Run(RunArgs),
     /// Compare features under a workload on a machine
     Compare(CompareArgs),
+    /// Write a document of experiments, published against predicted, from results of `run`
+    Document(DocumentArgs),
     /// Make recorded decisions and arithmetic of a real kernel again, and compare
     Verify(VerifyArgs),
     /// Show the machines
@@ -97,9 +100,27 @@ pub struct RunOptions {
     /// Show why tasks were placed where they were, and what became of them
     #[arg(long)]
     pub audit: bool,
+    /// Show spread and percentiles of every metric too; json and csv always have them
+    #[arg(long)]
+    pub stats: bool,
+    /// The metrics that the conclusion is about, separated by commas [default: the experiment's, else
+    /// time_s]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_metric)]
+    pub metric: Vec<&'static str>,
+    /// Make more runs until the 95 % interval of the change of --metric is within P per cent points, for
+    /// every variant
+    #[arg(long, value_name = "P", value_parser = parse_precision)]
+    pub precision: Option<f64>,
+    /// The most runs of each variant that --precision makes
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "precision", value_parser = clap::value_parser!(u32).range(10..=10_000))]
+    pub max_runs: u32,
     /// Repeat at both ends of the machine's cost ranges
     #[arg(long)]
     pub band: bool,
+    /// Repeat with each cost figure of the machine halved and doubled, and tell on which of them the
+    /// conclusion depends [with run at a quarter of the experiment's scale and at most 5 runs by default]
+    #[arg(long)]
+    pub sensitivity: bool,
     /// Write the result to FILE instead of standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -110,6 +131,17 @@ pub struct RunOptions {
     /// How tasks are grouped [default: the experiment's; autogroup for compare]
     #[arg(long, value_enum)]
     pub grouping: Option<GroupingArg>,
+}
+
+/// `document`.
+#[derive(Debug, Args)]
+pub struct DocumentArgs {
+    /// Results that `run EXPERIMENT --format json --output FILE` wrote
+    #[arg(value_name = "FILE", required = true)]
+    pub results: Vec<PathBuf>,
+    /// Write the document to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `verify`.
@@ -237,6 +269,18 @@ pub fn check_scale(scale: f64) -> Result<f64, String> {
     Err(format!("expected a number above 0 and at most {MAX_SCALE}"))
 }
 
+fn parse_metric(text: &str) -> Result<&'static str, String> {
+    metric(text).ok_or_else(|| "there is no such metric".to_owned())
+}
+
+/// `1` or `1%`.
+fn parse_precision(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').trim_end().parse() {
+        Ok(points) if points > 0.0 && points <= 100.0 => Ok(points),
+        _ => Err("expected per cent points above 0 and at most 100".to_owned()),
+    }
+}
+
 fn parse_percent(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
@@ -252,6 +296,17 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_precision_is_in_per_cent_points() {
+        assert_eq!(
+            (parse_precision("1"), parse_precision("0.5 %")),
+            (Ok(1.0), Ok(0.5))
+        );
+        for bad in ["0", "-1", "NaN", "inf", "101", "%", "", "1%x"] {
+            assert!(parse_precision(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 mod compare;
+mod document;
 mod features;
 mod list;
 mod machine;
@@ -20,6 +21,7 @@ pub fn execute(command: Command) -> anyhow::Result<Ending> {
         Command::List => print(&list::text()?),
         Command::Run(args) => run::experiment(&args),
         Command::Compare(args) => run::plan(compare::plan(&args)?, &args.options),
+        Command::Document(args) => document::experiments(&args),
         Command::Verify(args) => verify::recordings(&args),
         Command::Machine(verb) => print(&machine::text(&verb)?),
         Command::Features(args) => print(&features::text(&args)?),

@@ -9,13 +9,16 @@ mod library;
 mod variants;
 
 pub use error::ExperimentError;
-pub use file::release;
+pub use file::{metric, release};
 pub use library::{Source, find, names_and_texts};
 
 use wakelab_report::Published;
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::rules::Release;
 use wakelab_workload::{Companion, Grouping, Workload};
+
+/// The metric that a conclusion is about unless an experiment or the command line says otherwise.
+pub const DEFAULT_METRIC: &str = "time_s";
 
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +94,12 @@ pub struct Experiment {
     pub name: String,
     /// One line of what it is.
     pub title: String,
+    /// Where it was proposed: a message-id or an address.
+    pub source: String,
+    /// What readers should know of how it was set up, or nothing.
+    pub notes: String,
+    /// The metric that its conclusion is about.
+    pub metric: &'static str,
     /// The machine's name: a preset, `host` or a file.
     pub machine: String,
     /// Where that name stands, for errors.

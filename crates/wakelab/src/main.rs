@@ -6,6 +6,7 @@
 mod cli;
 mod command;
 mod complain;
+mod costs;
 mod experiment;
 mod host;
 mod interrupt;

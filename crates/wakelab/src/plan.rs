@@ -1,5 +1,6 @@
 //! What is to be run: an experiment or a comparison with every choice made.
 
+use crate::costs::{CostPoint, figures, machine_at};
 use crate::experiment::{Experiment, Variant};
 use crate::text_file;
 use std::collections::BTreeSet;
@@ -7,6 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use wakelab_machine::import::is_synthetic;
 use wakelab_machine::{Band, DomainRules, Import, Machine, MachineError, SchedTopology, presets};
+use wakelab_report::precision::FIRST_RUNS;
+use wakelab_report::sensitivity::FACTORS;
 use wakelab_report::{Published, Setup};
 use wakelab_sched::rules::Release;
 use wakelab_workload::{Companion, Grouping, Workload};
@@ -30,8 +33,19 @@ pub struct Plan {
     pub own_workloads: Vec<Option<String>>,
     /// What was published.
     pub published: Published,
-    /// The cost ranges' ends to run at, the nominal values first.
-    pub bands: Vec<Band>,
+    /// The costs to run at, the machine's own first.
+    pub points: Vec<CostPoint>,
+    /// How near to know the changes, if more runs are to be made until then.
+    pub precision: Option<PrecisionAsked>,
+}
+
+/// Runs until the changes are known closely enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrecisionAsked {
+    /// Half of the width of a 95 % interval, in per cent points.
+    pub half_width_pp: f64,
+    /// The most runs of each variant.
+    pub max_runs: usize,
 }
 
 /// The choices that the command line makes.
@@ -47,8 +61,14 @@ pub struct Choices {
     pub seed: u64,
     /// How tasks are grouped.
     pub grouping: Option<Grouping>,
+    /// The metrics that the conclusion is about; none for the experiment's.
+    pub metrics: Vec<&'static str>,
+    /// Whether to make more runs until the changes are known closely enough.
+    pub precision: Option<PrecisionAsked>,
     /// Whether to repeat at the ends of the cost ranges.
     pub band: bool,
+    /// Whether to repeat with each cost figure at half and at double.
+    pub sensitivity: bool,
 }
 
 impl Plan {
@@ -94,15 +114,16 @@ impl Plan {
             features: experiment.words,
             workload: of_experiment.command_line(),
             scale,
-            runs_asked: choices.runs.unwrap_or(experiment.runs) as usize,
+            runs_asked: runs_asked(&choices, experiment.runs),
             seed: choices.seed,
+            main_metrics: if choices.metrics.is_empty() {
+                vec![experiment.metric]
+            } else {
+                choices.metrics.clone()
+            },
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let bands = if choices.band {
-            vec![Band::Nominal, Band::Low, Band::High]
-        } else {
-            vec![Band::Nominal]
-        };
+        let points = points(&machine, &choices);
         Ok(Plan {
             setup,
             machine,
@@ -112,18 +133,29 @@ impl Plan {
             workloads: of_variants.iter().map(scaled).collect(),
             own_workloads,
             published: experiment.published,
-            bands,
+            points,
+            precision: choices.precision,
         })
     }
 
-    /// The machine with its costs at an end of their ranges, and its scheduling domains.
-    pub fn machine_at(&self, band: Band) -> (Arc<Machine>, Arc<SchedTopology>) {
-        let machine = Machine {
-            costs: self.machine.costs.at(band),
-            ..self.machine.clone()
-        };
-        let topology = SchedTopology::build(&machine, &domain_rules(self.release));
-        (Arc::new(machine), Arc::new(topology))
+    /// The machine at each point.
+    pub fn machines(&self) -> Vec<Arc<Machine>> {
+        let at = |point: &CostPoint| Arc::new(machine_at(&self.machine, point));
+        self.points.iter().map(at).collect()
+    }
+
+    /// The machine's scheduling domains, which costs do not change.
+    pub fn topology(&self) -> Arc<SchedTopology> {
+        let rules = domain_rules(self.release);
+        Arc::new(SchedTopology::build(&self.machine, &rules))
+    }
+
+    /// The most runs that could be made, all variants and points counted.
+    pub fn most_jobs(&self) -> usize {
+        let runs = self
+            .precision
+            .map_or(self.setup.runs_asked, |asked| asked.max_runs);
+        self.points.len() * self.variants.len() * runs
     }
 
     /// What the user should know before trusting the result.
@@ -152,6 +184,32 @@ impl Plan {
     }
 }
 
+/// How many runs of each variant come first.
+fn runs_asked(choices: &Choices, of_experiment: u32) -> usize {
+    let runs = choices.runs.unwrap_or(of_experiment) as usize;
+    match choices.precision {
+        None => runs,
+        Some(asked) => runs.max(FIRST_RUNS).min(asked.max_runs),
+    }
+}
+
+/// The machine's own costs, then the ends of their ranges, then each figure at half and double.
+fn points(machine: &Machine, choices: &Choices) -> Vec<CostPoint> {
+    let mut points = vec![CostPoint::At(Band::Nominal)];
+    if choices.band {
+        points.extend([Band::Low, Band::High].map(CostPoint::At));
+    }
+    if choices.sensitivity {
+        for figure in figures(machine) {
+            points.extend(FACTORS.map(|factor| CostPoint::Moved {
+                name: figure.name.clone(),
+                factor,
+            }));
+        }
+    }
+    points
+}
+
 /// Why the model does not act on a feature word; none if it does.
 fn not_acted(release: Release, word: &str) -> Option<&'static str> {
     let name = word.split('=').next().unwrap_or(word);
@@ -167,7 +225,8 @@ pub fn domain_rules(release: Release) -> DomainRules {
     }
 }
 
-fn grouping_name(grouping: Grouping) -> String {
+/// What reports call it.
+pub fn grouping_name(grouping: Grouping) -> String {
     match grouping {
         Grouping::Autogroup => "autogroup".to_owned(),
         Grouping::Root => "root".to_owned(),

@@ -1,123 +1,214 @@
 //! Making the runs: many at a time, every run on one thread, results in a fixed order.
 
+use crate::costs::{CostFigure, CostPoint, figures};
 use crate::host::{self, CpuClock};
 use crate::plan::Plan;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use wakelab_machine::{Machine, SchedTopology};
-use wakelab_report::{Host, Report, VariantRuns};
+use wakelab_report::precision::next_runs;
+use wakelab_report::sensitivity::MovedCost;
+use wakelab_report::{Host, Precision, Report, Sensitivity, VariantRuns};
 use wakelab_sim::Outcome;
 use wakelab_workload::{RunConfig, RunError, Start};
 
-/// One run to make.
+/// One run to make: at which costs, with which seed, of which variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Job {
-    band: usize,
+    point: usize,
     run: usize,
     variant: usize,
 }
 
-/// The outcome of each job, in the order of jobs; none if it was not made.
-type Outcomes = Vec<Option<Result<Outcome, RunError>>>;
+/// The place of the machine's own costs among the points of a plan.
+const OWN: usize = 0;
 
-/// Makes all runs of a plan, `jobs` at a time or as many as the host has CPUs, and reports them. When `cancelled` becomes true no
-/// more runs begin, those that go on end early, and the report holds the runs that were complete for
-/// every variant.
+/// Why a run gave nothing.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error("the workload has no metric '{0}'; it has {1}")]
+    NoMetric(&'static str, String),
+}
+
+/// The outcome of each job, in the order of jobs; none if it was not made.
+type Outcomes = Vec<Option<Result<Outcome, Failure>>>;
+
+/// Makes all runs of a plan, `jobs` at a time or as many as the host has CPUs, and reports them. When
+/// `cancelled` becomes true no more runs begin, those that go on end early, and the report holds the runs
+/// that were complete for every variant.
 ///
 /// # Errors
-/// If a run fails: the first of them in the order of seeds and variants.
+/// If a run fails: the first of them in the order of seeds and variants. If a main metric is none of the
+/// workload's.
 pub fn run(plan: &Plan, jobs: Option<u32>, cancelled: &AtomicBool) -> anyhow::Result<Report> {
     let (started, cpu) = (Instant::now(), CpuClock::now());
-    let list = job_list(plan);
-    let outcomes = make_runs(plan, &list, jobs, cancelled)?;
-    let outcomes = finished(outcomes, cancelled)?;
+    let mut session = Session::new(plan, jobs, cancelled)?;
+    let runs = session.make_all()?;
     let mut host = Host {
         wall_s: started.elapsed().as_secs_f64(),
         cpu_s: cpu.elapsed_s(),
         ..Host::default()
     };
-    for outcome in outcomes.iter().flatten() {
+    for outcome in session.outcomes.values() {
         host.add(&outcome.host);
     }
-    let reports: Vec<Report> = (0..plan.bands.len())
-        .map(|band| report(plan, &list, &outcomes, band, host))
-        .collect();
-    Ok(join_bands(reports))
+    Ok(report(plan, &session.outcomes, runs, host))
 }
 
-/// Seed by seed, all variants of a seed together, so that an interruption leaves whole pairs.
-fn job_list(plan: &Plan) -> Vec<Job> {
+/// What is needed to make runs, and what has been made.
+struct Session<'a> {
+    plan: &'a Plan,
+    cancelled: &'a AtomicBool,
+    machines: Vec<Arc<Machine>>,
+    topology: Arc<SchedTopology>,
+    pool: rayon::ThreadPool,
+    progress: ProgressBar,
+    outcomes: BTreeMap<Job, Outcome>,
+}
+
+impl<'a> Session<'a> {
+    fn new(plan: &'a Plan, jobs: Option<u32>, cancelled: &'a AtomicBool) -> anyhow::Result<Self> {
+        let at_once = host::jobs(jobs, plan.most_jobs());
+        Ok(Session {
+            plan,
+            cancelled,
+            machines: plan.machines(),
+            topology: plan.topology(),
+            pool: rayon::ThreadPoolBuilder::new()
+                .num_threads(at_once)
+                .build()?,
+            progress: progress_bar(),
+            outcomes: BTreeMap::new(),
+        })
+    }
+
+    /// Makes the runs at the machine's own costs, then those at other points; how many runs of each
+    /// variant there are to be.
+    fn make_all(&mut self) -> anyhow::Result<usize> {
+        let plan = self.plan;
+        let all_points = OWN..plan.points.len();
+        if plan.precision.is_none() {
+            let runs = plan.setup.runs_asked;
+            self.make(&job_list(plan, all_points, 0..runs))?;
+            return Ok(runs);
+        }
+        let runs = self.make_until_precise()?;
+        self.make(&job_list(plan, OWN + 1..plan.points.len(), 0..runs))?;
+        Ok(runs)
+    }
+
+    /// Batch after batch of runs, until the rule is content with all that were made, or the cap is
+    /// reached. It sees whole batches only, so the number of jobs changes nothing.
+    fn make_until_precise(&mut self) -> anyhow::Result<usize> {
+        let plan = self.plan;
+        let mut made = 0;
+        let mut wanted = plan.setup.runs_asked;
+        loop {
+            self.make(&job_list(plan, OWN..OWN + 1, made..wanted))?;
+            made = wanted;
+            let own = complete_runs(plan, &self.outcomes, OWN, made);
+            let content = precision(plan, &own)
+                .is_none_or(|found| found.is_reached() || made >= found.max_runs);
+            if content || self.cancelled.load(Ordering::Relaxed) {
+                return Ok(made);
+            }
+            let cap = plan.precision.map_or(made, |asked| asked.max_runs);
+            wanted = next_runs(made, cap);
+        }
+    }
+
+    fn make(&mut self, list: &[Job]) -> anyhow::Result<()> {
+        let outcomes = finished(self.make_runs(list), self.cancelled)?;
+        for (job, outcome) in list.iter().zip(outcomes) {
+            self.outcomes.extend(outcome.map(|outcome| (*job, outcome)));
+        }
+        Ok(())
+    }
+
+    fn make_runs(&self, list: &[Job]) -> Outcomes {
+        let slots: Vec<Mutex<Option<Result<Outcome, Failure>>>> =
+            list.iter().map(|_| Mutex::new(None)).collect();
+        let failed = AtomicBool::new(false);
+        let stopped = || self.cancelled.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
+        self.progress.inc_length(list.len() as u64);
+        self.pool.scope_fifo(|scope| {
+            for (job, slot) in list.iter().zip(&slots) {
+                let (failed, stopped) = (&failed, &stopped);
+                scope.spawn_fifo(move |_| {
+                    if stopped() {
+                        return;
+                    }
+                    let result = self.make_one(*job, stopped);
+                    failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                    self.progress.inc(1);
+                });
+            }
+        });
+        slots
+            .into_iter()
+            .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect()
+    }
+
+    fn make_one(&self, job: Job, stopped: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
+        let workload = &self.plan.workloads[job.variant];
+        let outcome = wakelab_workload::run(workload, &self.config(job), stopped)?;
+        let has = |name: &str| outcome.metrics.iter().any(|metric| metric.name == name);
+        match self.plan.setup.main_metrics.iter().find(|name| !has(name)) {
+            None => Ok(outcome),
+            Some(missing) => {
+                let names: Vec<&str> = outcome.metrics.iter().map(|metric| metric.name).collect();
+                Err(Failure::NoMetric(missing, names.join(", ")))
+            }
+        }
+    }
+
+    fn config(&self, job: Job) -> RunConfig {
+        let plan = self.plan;
+        RunConfig {
+            machine: Arc::clone(&self.machines[job.point]),
+            topology: Arc::clone(&self.topology),
+            release: plan.release,
+            features: plan.variants[job.variant].features,
+            grouping: plan.grouping,
+            // A shortened run begins where a long one gets by balancing: it would end before that.
+            start: if plan.setup.scale < 1.0 {
+                Start::Spread
+            } else {
+                Start::Forked
+            },
+            seed: seed_of_run(plan.setup.seed, job.run),
+        }
+    }
+}
+
+/// Leaves nothing of the bar behind.
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.progress.finish_and_clear();
+    }
+}
+
+/// Point by point and seed by seed, all variants of a seed together, so that an interruption leaves
+/// whole pairs.
+fn job_list(plan: &Plan, points: std::ops::Range<usize>, runs: std::ops::Range<usize>) -> Vec<Job> {
     let mut list = Vec::new();
-    for band in 0..plan.bands.len() {
-        for run in 0..plan.setup.runs_asked {
-            list.extend((0..plan.variants.len()).map(|variant| Job { band, run, variant }));
+    for point in points {
+        for run in runs.clone() {
+            list.extend((0..plan.variants.len()).map(|variant| Job {
+                point,
+                run,
+                variant,
+            }));
         }
     }
     list
-}
-
-fn make_runs(
-    plan: &Plan,
-    list: &[Job],
-    jobs: Option<u32>,
-    cancelled: &AtomicBool,
-) -> anyhow::Result<Outcomes> {
-    let machines: Vec<_> = plan
-        .bands
-        .iter()
-        .map(|band| plan.machine_at(*band))
-        .collect();
-    let slots: Vec<Mutex<Option<Result<Outcome, RunError>>>> =
-        list.iter().map(|_| Mutex::new(None)).collect();
-    let failed = AtomicBool::new(false);
-    let stopped = || cancelled.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
-    let progress = progress_bar(list.len());
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(host::jobs(jobs, list.len()))
-        .build()?;
-    pool.scope_fifo(|scope| {
-        for (job, slot) in list.iter().zip(&slots) {
-            let (machines, failed, stopped, progress) = (&machines, &failed, &stopped, &progress);
-            scope.spawn_fifo(move |_| {
-                if stopped() {
-                    return;
-                }
-                let config = config(plan, job, &machines[job.band]);
-                let workload = &plan.workloads[job.variant];
-                let result = wakelab_workload::run(workload, &config, stopped);
-                failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-                progress.inc(1);
-            });
-        }
-    });
-    progress.finish_and_clear();
-    Ok(slots
-        .into_iter()
-        .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner))
-        .collect())
-}
-
-fn config(
-    plan: &Plan,
-    job: &Job,
-    (machine, topology): &(Arc<Machine>, Arc<SchedTopology>),
-) -> RunConfig {
-    RunConfig {
-        machine: Arc::clone(machine),
-        topology: Arc::clone(topology),
-        release: plan.release,
-        features: plan.variants[job.variant].features,
-        grouping: plan.grouping,
-        // A shortened run begins where a long one gets by balancing: it would end before that.
-        start: if plan.setup.scale < 1.0 {
-            Start::Spread
-        } else {
-            Start::Forked
-        },
-        seed: seed_of_run(plan.setup.seed, job.run),
-    }
 }
 
 /// The seed of run `run`, the same for every variant: SplitMix64 (Steele, Lea and Flood 2014), so
@@ -135,9 +226,10 @@ fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A bar on standard error, which indicatif hides where that is no terminal.
-fn progress_bar(runs: usize) -> ProgressBar {
-    let bar = ProgressBar::new(runs as u64);
+/// A bar on standard error, which indicatif hides where that is no terminal. Its length grows with the
+/// batches of runs.
+fn progress_bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
     if let Ok(style) =
         ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed}, {eta} left")
     {
@@ -155,7 +247,7 @@ fn finished(outcomes: Outcomes, cancelled: &AtomicBool) -> anyhow::Result<Vec<Op
     for outcome in outcomes {
         match outcome {
             Some(Ok(outcome)) => ended.push(Some(outcome)),
-            Some(Err(RunError::Cancelled)) => {
+            Some(Err(Failure::Run(RunError::Cancelled))) => {
                 stopped = stopped.or(Some(RunError::Cancelled));
                 ended.push(None);
             }
@@ -169,25 +261,25 @@ fn finished(outcomes: Outcomes, cancelled: &AtomicBool) -> anyhow::Result<Vec<Op
     }
 }
 
-/// The report of one end of the cost ranges, of the seeds that every variant has run.
-fn report(
+/// At these costs, the runs of the seeds that every variant has run.
+fn complete_runs(
     plan: &Plan,
-    list: &[Job],
-    outcomes: &[Option<Outcome>],
-    band: usize,
-    host: Host,
-) -> Report {
+    outcomes: &BTreeMap<Job, Outcome>,
+    point: usize,
+    runs: usize,
+) -> Vec<VariantRuns> {
     let of = |run: usize, variant: usize| {
-        let wanted = |job: &Job| job.band == band && job.run == run && job.variant == variant;
-        list.iter()
-            .position(wanted)
-            .and_then(|place| outcomes[place].as_ref())
+        outcomes.get(&Job {
+            point,
+            run,
+            variant,
+        })
     };
     let variants = 0..plan.variants.len();
-    let complete: Vec<usize> = (0..plan.setup.runs_asked)
+    let complete: Vec<usize> = (0..runs)
         .filter(|run| variants.clone().all(|variant| of(*run, variant).is_some()))
         .collect();
-    let runs: Vec<VariantRuns> = variants
+    variants
         .map(|variant| VariantRuns {
             name: plan.variants[variant].name.clone(),
             features: plan.variants[variant].words.clone(),
@@ -197,170 +289,84 @@ fn report(
                 .filter_map(|run| of(*run, variant).cloned())
                 .collect(),
         })
-        .collect();
-    Report::new(plan.setup.clone(), &runs, plan.published.clone(), host)
+        .collect()
 }
 
-/// The nominal report, with the changes of the others as its band if they have any run.
-fn join_bands(mut reports: Vec<Report>) -> Report {
-    let mut nominal = reports.swap_remove(0);
-    // swap_remove put the last, the high end, in its place.
-    if let [high, low] = reports.as_slice()
+/// How near these runs are to the precision that the plan asks for, if it does.
+fn precision(plan: &Plan, own: &[VariantRuns]) -> Option<Precision> {
+    let asked = plan.precision?;
+    let metrics = &plan.setup.main_metrics;
+    Some(Precision::of(
+        own,
+        metrics,
+        asked.half_width_pp,
+        asked.max_runs,
+    ))
+}
+
+/// The report of the runs at the machine's own costs, with what came out at other costs.
+fn report(plan: &Plan, outcomes: &BTreeMap<Job, Outcome>, runs: usize, host: Host) -> Report {
+    let mut setup = plan.setup.clone();
+    setup.runs_asked = runs;
+    let at = |point: usize| complete_runs(plan, outcomes, point, runs);
+    let own = at(OWN);
+    let mut report = Report::new(setup.clone(), &own, plan.published.clone(), host);
+    report.precision = precision(plan, &own);
+    let of_band = |point: &CostPoint| matches!(point, CostPoint::At(_));
+    let ends: Vec<Report> = (OWN + 1..plan.points.len())
+        .filter(|point| of_band(&plan.points[*point]))
+        .map(|point| Report::new(setup.clone(), &at(point), plan.published.clone(), host))
+        .collect();
+    if let [low, high] = ends.as_slice()
         && low.runs > 0
         && high.runs > 0
     {
-        nominal.set_band(low, high);
+        report.set_band(low, high);
     }
-    nominal
+    let figures = figures_to_move(plan);
+    let moved: Vec<MovedCost> = figures
+        .iter()
+        .filter_map(|figure| moved_cost(plan, figure, report.runs, &at))
+        .collect();
+    if !moved.is_empty() {
+        let metrics = &setup.main_metrics;
+        report.sensitivity = Some(Sensitivity::of(&own, &moved, metrics, figures.len()));
+    }
+    report
+}
+
+/// The figures that the plan moves, in the machine's order.
+fn figures_to_move(plan: &Plan) -> Vec<CostFigure> {
+    let moves = |figure: &CostFigure| {
+        let of_it = |point: &CostPoint| matches!(point, CostPoint::Moved { name, .. } if *name == figure.name);
+        plan.points.iter().any(of_it)
+    };
+    let mut figures = figures(&plan.machine);
+    figures.retain(moves);
+    figures
+}
+
+/// The runs with a figure moved; none unless all were made that were made with its own value.
+fn moved_cost(
+    plan: &Plan,
+    figure: &CostFigure,
+    own_runs: usize,
+    at: &dyn Fn(usize) -> Vec<VariantRuns>,
+) -> Option<MovedCost> {
+    let of_it = |point: &usize| matches!(&plan.points[*point], CostPoint::Moved { name, .. } if *name == figure.name);
+    let runs: Vec<Vec<VariantRuns>> = (0..plan.points.len()).filter(of_it).map(at).collect();
+    let whole = |runs: &Vec<VariantRuns>| own_runs > 0 && runs[0].outcomes.len() == own_runs;
+    if !runs.iter().all(whole) {
+        return None;
+    }
+    Some(MovedCost {
+        name: figure.name.clone(),
+        value: figure.value,
+        stand_in: figure.stand_in,
+        source: figure.source.clone(),
+        runs: runs.try_into().ok()?,
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    use crate::experiment::Experiment;
-    use crate::plan::Choices;
-    use wakelab_sim::{HostCost, Metric};
-
-    const EXPERIMENT: &str = "title = 'A test'\nsource = 'nowhere'\nmachine = 'smt2-8'\nkernel = '6.5'\n\
-        grouping = 'root'\nworkload = 'hackbench -g 1 -l 1'\nvariants = ['baseline', 'NO_WA_IDLE']\nruns = 3\n";
-
-    fn plan(band: bool) -> Plan {
-        let experiment = Experiment::from_toml("test", EXPERIMENT, "test.toml").unwrap();
-        let machine = Machine::preset(&experiment.machine).unwrap();
-        Plan::new(
-            experiment,
-            machine,
-            Choices {
-                seed: 1,
-                band,
-                ..Choices::default()
-            },
-        )
-        .unwrap()
-    }
-
-    fn outcome(time_s: f64) -> Outcome {
-        let metrics = vec![Metric {
-            name: "time_s",
-            value: time_s,
-        }];
-        Outcome {
-            metrics,
-            audit: Vec::new(),
-            lines: Vec::new(),
-            forced_idle: None,
-            host: HostCost::default(),
-        }
-    }
-
-    #[test]
-    fn jobs_go_seed_by_seed_and_the_nominal_costs_first() {
-        let plan = plan(true);
-        let places: Vec<_> = job_list(&plan)
-            .iter()
-            .map(|job| (job.band, job.run, job.variant))
-            .collect();
-        assert_eq!(places.len(), 18);
-        assert_eq!(places[..4], [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1)]);
-        assert_eq!(
-            plan.bands,
-            [
-                wakelab_machine::Band::Nominal,
-                wakelab_machine::Band::Low,
-                wakelab_machine::Band::High
-            ]
-        );
-    }
-
-    #[test]
-    fn an_interruption_leaves_the_seeds_that_every_variant_has_run() {
-        let plan = plan(false);
-        // The first seed lacks its variant, the last its baseline: only the second is whole.
-        let outcomes = [
-            Some(outcome(1.0)),
-            None,
-            Some(outcome(2.0)),
-            Some(outcome(3.0)),
-            None,
-            Some(outcome(9.0)),
-        ];
-        let report = report(&plan, &job_list(&plan), &outcomes, 0, Host::default());
-        assert_eq!((report.runs, report.is_partial()), (1, true));
-        assert_eq!(report.comparisons[0].change_pct, Some(50.0));
-    }
-
-    #[test]
-    fn only_an_interruption_excuses_runs_that_were_cancelled() {
-        let outcomes = || vec![Some(Ok(outcome(1.0))), Some(Err(RunError::Cancelled)), None];
-        let ended = finished(outcomes(), &AtomicBool::new(true)).unwrap();
-        assert_eq!(ended, [Some(outcome(1.0)), None, None]);
-        assert!(finished(outcomes(), &AtomicBool::new(false)).is_err());
-    }
-
-    #[test]
-    fn a_band_joins_low_and_high_in_their_places() {
-        let plan = plan(true);
-        // Baseline 1 s; the variant 1.5 s at the nominal costs, 1.2 s at the low, 1.9 s at the high.
-        let of_band = |new: f64| {
-            [Some(outcome(1.0)), Some(outcome(new))]
-                .into_iter()
-                .cycle()
-                .take(6)
-        };
-        let outcomes: Vec<_> = [1.5, 1.2, 1.9].into_iter().flat_map(of_band).collect();
-        let list = job_list(&plan);
-        let reports = (0..3)
-            .map(|band| report(&plan, &list, &outcomes, band, Host::default()))
-            .collect();
-        let band = join_bands(reports).comparisons[0].band_pct.unwrap();
-        let rounded = [band.low, band.nominal, band.high].map(|pct| pct.unwrap().round());
-        assert_eq!(rounded, [20.0, 50.0, 90.0]);
-    }
-
-    #[test]
-    fn warnings_name_what_has_no_effect_once() {
-        let text = EXPERIMENT.replace("'NO_WA_IDLE'", "'HRTICK', 'SIS_UTIL', 'HRTICK NO_WA_IDLE'");
-        let experiment = Experiment::from_toml("test", &text, "test.toml").unwrap();
-        let machine = Machine::preset("smt2-8").unwrap();
-        let choices = Choices {
-            seed: 1,
-            ..Choices::default()
-        };
-        let warnings = Plan::new(experiment, machine, choices).unwrap().warnings();
-        assert_eq!(warnings.len(), 2, "{warnings:?}");
-        assert!(
-            warnings[0].contains("does not act on HRTICK"),
-            "{warnings:?}"
-        );
-        assert!(
-            warnings[1].starts_with("SIS_UTIL is the default of 6.5"),
-            "{warnings:?}"
-        );
-    }
-
-    #[test]
-    fn every_release_is_run_by_its_own_rules_without_a_warning() {
-        let text = EXPERIMENT
-            .replace("'6.5'", "'6.12'")
-            .replace("'NO_WA_IDLE'", "'NO_DELAY_DEQUEUE'");
-        let experiment = Experiment::from_toml("test", &text, "test.toml").unwrap();
-        let machine = Machine::preset("smt2-8").unwrap();
-        let choices = Choices {
-            seed: 1,
-            ..Choices::default()
-        };
-        let plan = Plan::new(experiment, machine, choices).unwrap();
-        assert_eq!(plan.warnings(), Vec::<String>::new());
-    }
-
-    #[test]
-    fn seeds_differ_by_run_and_by_seed() {
-        let mut seeds: Vec<u64> = (0..20)
-            .flat_map(|seed| (0..20).map(move |run| seed_of_run(seed, run)))
-            .collect();
-        seeds.sort_unstable();
-        seeds.dedup();
-        assert_eq!(seeds.len(), 400);
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use super::run::choices;
 use crate::cli::CompareArgs;
-use crate::experiment::{Experiment, Variant, release};
+use crate::experiment::{DEFAULT_METRIC, Experiment, Variant, release};
 use crate::plan::{Plan, find_machine};
 use anyhow::{Context as _, anyhow, bail};
 use wakelab_report::Published;
@@ -22,6 +22,9 @@ pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
     let experiment = Experiment {
         name: "compare".to_owned(),
         title: args.features.join(", "),
+        source: String::new(),
+        notes: String::new(),
+        metric: DEFAULT_METRIC,
         machine: args.machine.clone(),
         machine_at: "--machine".to_owned(),
         release,

@@ -6,10 +6,10 @@ use crate::complain::complain;
 use crate::experiment::{self, Experiment};
 use crate::interrupt;
 use crate::output::Output;
-use crate::plan::{Choices, Plan, find_machine};
+use crate::plan::{Choices, Plan, PrecisionAsked, find_machine};
 use crate::runner;
 use anyhow::{Context as _, bail};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wakelab_report::{Report, csv, json, text};
 use wakelab_workload::{Companion, Grouping};
 
@@ -22,8 +22,20 @@ pub fn experiment(args: &RunArgs) -> anyhow::Result<Ending> {
     let experiment = Experiment::from_toml(&source.name, &source.text, &source.file)?;
     let machine =
         find_machine(&experiment.machine).with_context(|| experiment.machine_at.clone())?;
-    let choices = choices(&args.options)?;
+    let choices = shortened(choices(&args.options)?, &experiment);
     plan(Plan::new(experiment, machine, choices)?, &args.options)
+}
+
+/// A sensitivity report makes some fifty times the runs of an experiment: unless asked for otherwise they
+/// are shorter, and no more than it takes to tell a figure that matters.
+fn shortened(mut choices: Choices, experiment: &Experiment) -> Choices {
+    const SCALE: f64 = 0.25;
+    const MOST_RUNS: u32 = 5;
+    if choices.sensitivity {
+        choices.scale = choices.scale.or(Some(experiment.scale * SCALE));
+        choices.runs = choices.runs.or(Some(experiment.runs.min(MOST_RUNS)));
+    }
+    choices
 }
 
 /// The choices that the options make.
@@ -42,7 +54,13 @@ pub fn choices(options: &RunOptions) -> anyhow::Result<Choices> {
         runs: options.runs,
         seed: options.seed,
         grouping,
+        metrics: options.metric.clone(),
+        precision: options.precision.map(|half_width_pp| PrecisionAsked {
+            half_width_pp,
+            max_runs: options.max_runs as usize,
+        }),
         band: options.band,
+        sensitivity: options.sensitivity,
     })
 }
 
@@ -54,6 +72,18 @@ pub fn plan(plan: Plan, options: &RunOptions) -> anyhow::Result<Ending> {
     if options.audit && options.format == Format::Csv {
         bail!("--audit has no CSV form: use --format text, or json, which always has it");
     }
+    if plan.variants.len() == 1 && (options.precision.is_some() || options.sensitivity) {
+        bail!("--precision and --sensitivity are about changes, and there is only the baseline");
+    }
+    if options
+        .runs
+        .is_some_and(|runs| options.precision.is_some() && runs > options.max_runs)
+    {
+        bail!(
+            "--runs asks for more than the {} of --max-runs",
+            options.max_runs
+        );
+    }
     let output = Output::to(options.output.clone())?;
     for warning in plan.warnings() {
         complain(&format!("warning: {warning}"));
@@ -61,11 +91,24 @@ pub fn plan(plan: Plan, options: &RunOptions) -> anyhow::Result<Ending> {
     let interrupted = interrupt::catch()?;
     let report = runner::run(&plan, options.jobs, &interrupted)?;
     output.write(&render(&report, options)?)?;
+    say_imprecise(&report, &interrupted);
     Ok(if interrupted.load(Ordering::Relaxed) {
         say_interrupted(&report)
     } else {
         Ending::Done
     })
+}
+
+fn say_imprecise(report: &Report, interrupted: &AtomicBool) {
+    if let Some(found) = &report.precision
+        && !found.is_reached()
+        && !interrupted.load(Ordering::Relaxed)
+    {
+        complain(&format!(
+            "warning: ±{} per cent points are not reached after {} runs, the most that --max-runs allows",
+            found.asked_pp, found.max_runs
+        ));
+    }
 }
 
 fn say_interrupted(report: &Report) -> Ending {
@@ -81,10 +124,14 @@ fn render(report: &Report, options: &RunOptions) -> anyhow::Result<String> {
         Format::Text => text::render(
             report,
             text::Options {
+                stats: options.stats,
                 audit: options.audit,
             },
         ),
         Format::Json => json::render(report)?,
-        Format::Csv => csv::render(report),
+        Format::Csv => match &report.sensitivity {
+            Some(found) => csv::sensitivity(found),
+            None => csv::render(report),
+        },
     })
 }

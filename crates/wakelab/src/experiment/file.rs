@@ -1,7 +1,7 @@
 //! Reading an experiment's file.
 
 use super::error::{ExperimentError, Place};
-use super::{Experiment, Variant, variants};
+use super::{DEFAULT_METRIC, Experiment, Variant, variants};
 use crate::cli::check_scale;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ type Figures = BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, Spanned<Value
 struct File {
     title: String,
     source: String,
-    /// For readers of the file alone.
-    #[serde(default, rename = "notes")]
-    _notes: String,
+    #[serde(default)]
+    notes: String,
+    metric: Option<Spanned<String>>,
     machine: Spanned<String>,
     kernel: Spanned<String>,
     grouping: Spanned<Value>,
@@ -79,9 +79,16 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
         ));
     }
     let published = read_published(place, &file, &variants)?;
+    let main_metric = match &file.metric {
+        None => DEFAULT_METRIC,
+        Some(name) => place.check(name, |name| metric(name).ok_or(NO_SUCH_METRIC))?,
+    };
     Ok(Experiment {
         name: name.to_owned(),
         title: file.title,
+        source: file.source,
+        notes: file.notes,
+        metric: main_metric,
         machine_at: place.name(&file.machine.span()),
         machine: file.machine.into_inner(),
         release,
@@ -187,25 +194,24 @@ fn each_figure(
             ));
         }
         for (metric, value) in metrics {
-            if !is_metric(metric.get_ref()) {
-                return Err(place.error(metric.span(), "there is no such metric"));
-            }
-            add(
-                variant.get_ref(),
-                metric.get_ref(),
-                place.check(value, figure)?,
-            );
+            let metric = place.check(metric, |name| self::metric(name).ok_or(NO_SUCH_METRIC))?;
+            add(variant.get_ref(), metric, place.check(value, figure)?);
         }
     }
     Ok(())
 }
 
-fn is_metric(name: &str) -> bool {
+/// The metric of this name that runs can have.
+pub fn metric(name: &str) -> Option<&'static str> {
     let mut known = wakelab_sim::METRICS
         .iter()
         .chain(wakelab_workload::metrics());
-    known.any(|(known, _)| *known == name)
+    known
+        .find(|(known, _)| *known == name)
+        .map(|(known, _)| *known)
 }
+
+const NO_SUCH_METRIC: &str = "there is no such metric";
 
 /// `49`, `[48, 49]`, or `{ value = either, printed = "as in the source" }`.
 fn figure(value: &Value) -> Result<Figure, String> {
