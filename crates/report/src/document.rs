@@ -34,7 +34,8 @@ and none was fitted to an experiment. [model.md](model.md) says why some figures
 Predicted is the change of the means over paired runs in per cent of the baseline's, with half of its 95 % interval;
 `~`: the interval includes zero. That interval covers the luck of the seeds, not the model's own error. An error is
 predicted less published: of a change in per cent points, of a level in per cent of the published one, times and counts
-brought to full length first. The verdict compares changes:
+brought to full length first. The verdict compares changes; the spread of published ones is seldom known, so that `same
+sign` may be a miss by very little, which the error tells:
 
 | verdict | means |
 | --- | --- |

@@ -304,7 +304,7 @@ fn sentence(effect: &Effect) -> String {
     };
     if change.includes_zero() {
         return format!(
-            "{metric}: no sign that {names} interact; together they do what the product of their effects says, to within {} to {}.",
+            "{metric}: no sign that {names} interact (95 % interval {} to {}).",
             number::percent_change(low),
             number::percent_change(high)
         );

@@ -127,7 +127,7 @@ pub struct Comparison {
     pub metric: &'static str,
     /// The change of the mean, in per cent; none if the baseline's is zero.
     pub change_pct: Option<f64>,
-    /// Its 95 % interval; none for a single run.
+    /// Its 95 % interval; none for a single run, or if all pairs of runs but one are zeros.
     pub ci95: Option<[f64; 2]>,
     /// The published change, in per cent.
     pub published_pct: Option<f64>,

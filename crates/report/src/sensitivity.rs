@@ -63,8 +63,10 @@ pub struct Conclusion {
     pub range_pct: [f64; 2],
     /// The figures that move the change beyond noise.
     pub depends_on: Vec<String>,
-    /// The figures at whose half or double the change has the other sign, clearly or not.
+    /// The figures at whose half or double the change clearly has the other sign.
     pub sign_flips_at: Vec<String>,
+    /// Those at which it has the other sign, but with an interval that includes zero.
+    pub other_sign_at: Vec<String>,
     /// The figures at whose half or double a change that is clear otherwise is none, or the opposite.
     pub hangs_on: Vec<String>,
 }
@@ -306,12 +308,18 @@ fn conclusion(
         ci95: own.ci95,
         range_pct,
         depends_on: named(&|change| change.beyond_noise),
-        sign_flips_at: named(&|change| change.change_pct * own.pct < 0.0),
+        sign_flips_at: named(&|change| flips(change, own.pct) && is_clear(&change.change())),
+        other_sign_at: named(&|change| flips(change, own.pct) && !is_clear(&change.change())),
         hangs_on: named(&|change| {
             let kept = is_clear(&change.change()) && change.change_pct * own.pct > 0.0;
             is_clear(&own) && change.beyond_noise && !kept
         }),
     })
+}
+
+/// Whether the change has another sign than one of so many per cent.
+fn flips(change: &MovedChange, own_pct: f64) -> bool {
+    change.change_pct * own_pct < 0.0
 }
 
 /// Whether the runs show that there is a change.

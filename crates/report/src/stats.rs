@@ -97,7 +97,7 @@ fn mean(values: &[f64]) -> f64 {
 pub struct Change {
     /// The change of the mean in per cent of the baseline's mean.
     pub pct: f64,
-    /// Its 95 % interval, in the same per cent; none for a single pair.
+    /// Its 95 % interval, in the same per cent; none for a single pair, or if all but one are zeros.
     pub ci95: Option<[f64; 2]>,
 }
 
@@ -125,7 +125,10 @@ impl Change {
             return None;
         }
         let pct = 100.0 * (ratio - 1.0);
-        let ci95 = (n > 1).then(|| {
+        // A rare event that only one seed has seen: its pair is the ratio, and leaves no residual.
+        let telling = baseline.iter().zip(variant);
+        let telling = telling.filter(|(base, new)| **base != 0.0 || **new != 0.0);
+        let ci95 = (telling.count() > 1).then(|| {
             let pairs = baseline.iter().zip(variant);
             let squares: f64 = pairs.map(|(base, new)| (new - ratio * base).powi(2)).sum();
             let error = (squares / (n - 1) as f64 / n as f64).sqrt() / base_mean.abs();
@@ -226,6 +229,14 @@ mod tests {
         assert!((change.pct + 10.0).abs() < 1e-12);
         assert!(change.half_width().expect("n > 1") < 1e-12);
         assert!(!change.includes_zero());
+    }
+
+    #[test]
+    fn one_pair_that_is_not_zero_is_no_spread() {
+        let change = Change::paired(&[0.0, 3.0, 0.0], &[0.0, 2.0, 0.0]).expect("pairs");
+        assert_eq!(change.ci95, None);
+        let change = Change::paired(&[0.0, 3.0, 0.0], &[0.0, 2.0, 1.0]).expect("pairs");
+        assert!(change.ci95.is_some());
     }
 
     fn runs() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {

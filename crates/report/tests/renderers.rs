@@ -1,7 +1,11 @@
 //! What the renderers write, on fixed outcomes. The figures are made up.
 
+use wakelab_report::document::{self, Section};
+use wakelab_report::result::StoredResult;
 use wakelab_report::text::Options;
-use wakelab_report::{Figure, Host, Published, Report, Setup, VariantRuns, csv, json, text};
+use wakelab_report::{
+    Figure, Host, Precision, Published, Report, Setup, VariantRuns, csv, json, text,
+};
 use wakelab_sim::{AuditRow, HostCost, LineRow, Metric, Outcome};
 
 fn outcome(time_s: f64, cpu_migrations: f64, stalled_backend_pct: f64) -> Outcome {
@@ -88,8 +92,8 @@ fn published() -> Published {
     published
 }
 
-fn report(runs: usize, published: Published) -> Report {
-    let setup = Setup {
+fn setup() -> Setup {
+    Setup {
         experiment: "an-experiment".to_owned(),
         title: "A feature that is not there".to_owned(),
         machine: "smt2-8".to_owned(),
@@ -102,7 +106,10 @@ fn report(runs: usize, published: Published) -> Report {
         seed: 7,
         main_metrics: vec!["time_s"],
         version: "0.1.0".to_owned(),
-    };
+    }
+}
+
+fn report(runs: usize, published: Published) -> Report {
     let host = Host {
         wall_s: 12.5,
         cpu_s: 20.0,
@@ -110,7 +117,7 @@ fn report(runs: usize, published: Published) -> Report {
         switches: 30_000_000,
         simulated_s: 2.53,
     };
-    Report::new(setup, &variants(runs), published, host)
+    Report::new(setup(), &variants(runs), published, host)
 }
 
 #[test]
@@ -170,6 +177,74 @@ fn csv_has_the_same_columns_with_and_without_published_figures() {
     let columns = |line: &str| line.split(',').count();
     let first = without.lines().next().map(columns).unwrap();
     assert!(without.lines().all(|line| columns(line) == first));
+}
+
+#[test]
+fn spread_and_percentiles_are_shown_on_request() {
+    let options = Options {
+        stats: true,
+        ..Options::default()
+    };
+    let mut report = report(3, Published::default());
+    report.precision = Some(Precision {
+        asked_pp: 5.0,
+        reached_pp: Some(9.98),
+        max_runs: 3,
+    });
+    insta::assert_snapshot!(text::render(&report, options));
+}
+
+#[test]
+fn a_full_factorial_has_effects_in_text_and_csv() {
+    let mut variants = variants(3);
+    let [both, other] = [0.2, 0.45].map(|time| {
+        let times = [1.0, 1.04, 0.98].map(|seed| outcome(time * seed, 50_000.0, 8.0));
+        times.to_vec()
+    });
+    for (words, outcomes) in [("OTHER", other), ("NEW_FEATURE OTHER", both)] {
+        variants.push(VariantRuns {
+            name: words.to_owned(),
+            features: words.split(' ').map(str::to_owned).collect(),
+            workload: None,
+            outcomes,
+        });
+    }
+    let report = Report::new(setup(), &variants, Published::default(), Host::default());
+    let found = report.factorial.as_ref().expect("all combinations");
+    insta::assert_snapshot!(wakelab_report::factorial::render(found, &["time_s"]));
+    let csv = csv::render(&report);
+    let effects: Vec<&str> = csv
+        .lines()
+        .filter(|line| line.ends_with(",effect"))
+        .collect();
+    insta::assert_snapshot!(effects.join("\n"));
+    let columns = csv.lines().map(|line| line.split(',').count());
+    assert!(
+        columns
+            .clone()
+            .all(|count| Some(count) == columns.clone().next())
+    );
+}
+
+#[test]
+fn a_document_is_made_of_what_json_holds() {
+    let whole = report(3, published());
+    let section = |report: &Report| {
+        let result = StoredResult::read(&json::render(report).unwrap());
+        result.map(|result| Section {
+            result,
+            title: "A feature that is not there".to_owned(),
+            source: "a mail".to_owned(),
+            notes: "Made up,\nall of it.".to_owned(),
+            published: published(),
+            command: "wakelab run an-experiment".to_owned(),
+        })
+    };
+    let text = document::render(&[section(&whole).unwrap()], &["another"]);
+    let start = text.find("## In short").expect("it has a summary");
+    insta::assert_snapshot!(&text[start..]);
+    let interrupted = section(&report(1, published())).unwrap_err().to_string();
+    assert!(interrupted.contains("1 of 3 runs"), "{interrupted}");
 }
 
 mod forced_idle {

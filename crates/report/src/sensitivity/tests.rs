@@ -65,6 +65,7 @@ fn figures_that_decide_are_told_from_those_that_do_not() {
     };
     assert_eq!(conclusion.depends_on, ["size_ns", "sign_ns"]);
     assert_eq!(conclusion.sign_flips_at, ["sign_ns"]);
+    assert!(conclusion.other_sign_at.is_empty());
     assert_eq!(conclusion.hangs_on, ["sign_ns"]);
     let [low, high] = conclusion.range_pct.map(f64::round);
     assert_eq!((low, high), (-40.0, 10.0));
@@ -161,5 +162,10 @@ fn a_single_run_tells_nothing_beyond_noise() {
     let found = Sensitivity::of(&one(0.8), &moved, &["time_s"], 1);
     let conclusion = &found.conclusions[0];
     assert!(conclusion.depends_on.is_empty() && conclusion.hangs_on.is_empty());
-    assert_eq!(conclusion.sign_flips_at, ["sign_ns"]);
+    assert!(
+        conclusion.sign_flips_at.is_empty(),
+        "without an interval it is not clear"
+    );
+    assert_eq!(conclusion.other_sign_at, ["sign_ns"]);
+    assert!(render(&found).contains("it is the other one without being clear"));
 }

@@ -1,6 +1,6 @@
 //! The sensitivity report as text.
 
-use super::{Conclusion, FACTORS, MovedFigure, Sensitivity, is_clear};
+use super::{Conclusion, FACTORS, MovedFigure, Sensitivity, flips, is_clear};
 use crate::metric;
 use crate::number;
 use crate::table::{Align, Table};
@@ -114,23 +114,31 @@ fn dependence(sensitivity: &Sensitivity, of: &Conclusion) -> String {
 /// Whether any figure turns the sign round.
 fn sign(sensitivity: &Sensitivity, of: &Conclusion) -> String {
     let [low, high] = of.range_pct.map(number::percent_change);
-    if of.sign_flips_at.is_empty() {
-        return format!("Its sign never flips: it goes from {low} to {high}.\n");
-    }
+    let range = format!("it goes from {low} to {high}");
+    let unclear = match of.other_sign_at.len() {
+        0 => String::new(),
+        1 => " At one figure it is the other one without being clear.".to_owned(),
+        more => format!(" At {more} figures it is the other one without being clear."),
+    };
     let mut places = Vec::new();
     for name in &of.sign_flips_at {
         let figure = sensitivity.figure(name).into_iter();
-        for change in figure.flat_map(|figure| figure.of(&of.variant, of.metric)) {
-            if change.change_pct * of.change_pct < 0.0 {
-                let change_there = number::change(&change.change());
-                places.push(format!("{name} x{} ({change_there})", change.factor));
+        for moved in figure.flat_map(|figure| figure.of(&of.variant, of.metric)) {
+            let change = moved.change();
+            if flips(moved, of.change_pct) && is_clear(&change) {
+                let there = number::change(&change);
+                places.push(format!("{name} x{} ({there})", moved.factor));
             }
         }
     }
-    format!(
-        "Its sign flips at {}; it goes from {low} to {high}.\n",
-        places.join(", ")
-    )
+    match (places.is_empty(), unclear.is_empty()) {
+        (true, true) => format!("Its sign never flips: {range}.\n"),
+        (true, false) => format!("Its sign never clearly flips: {range}.{unclear}\n"),
+        (false, _) => format!(
+            "Its sign flips at {}: {range}.{unclear}\n",
+            places.join(", ")
+        ),
+    }
 }
 
 /// Whether there being a change at all hangs on one figure.

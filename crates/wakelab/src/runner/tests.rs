@@ -203,8 +203,8 @@ fn batches_end_at_the_precision_or_the_cap_for_any_number_of_jobs() {
     let (runs, reached, _) = run_with(2, 1e-6, 17);
     assert_eq!((runs, reached), (17, false));
     // Between the two it takes some batches.
-    let one = run_with(1, 3.0, 80);
+    let one = run_with(1, 1.0, 80);
     assert!(one.0 > FIRST_RUNS, "{} runs", one.0);
-    assert_eq!(one, run_with(2, 3.0, 80));
-    assert_eq!(one, run_with(7, 3.0, 80));
+    assert_eq!(one, run_with(2, 1.0, 80));
+    assert_eq!(one, run_with(7, 1.0, 80));
 }
