@@ -146,7 +146,7 @@ impl StoredResult {
             let runs = result.runs;
             return Err(ResultError::Interrupted { runs, asked });
         }
-        if result.runs == 0 || result.variants.is_empty() || !(result.scale > 0.0) {
+        if result.runs == 0 || result.variants.is_empty() || result.scale <= 0.0 {
             return Err(ResultError::Empty);
         }
         let of_comparisons = result.comparisons.iter().map(|of| &of.metric);

@@ -274,7 +274,7 @@ fn bad_statistics_are_refused_with_the_word() {
 /// A result of the experiment, with few short runs.
 fn result(folder: &Path, experiment: &str) -> String {
     let path = folder.join(format!("{experiment}.json"));
-    let path = path.to_str().unwrap().to_owned();
+    let path = path.to_str().expect("temporary paths are UTF-8").to_owned();
     let short = [
         "--scale", "0.01", "--runs", "2", "--format", "json", "--output",
     ];
