@@ -65,7 +65,7 @@ fn check_same(result: &StoredResult, experiment: &Experiment) -> anyhow::Result<
         let names: Vec<&str> = names.map(String::as_str).collect();
         names.join(", ")
     };
-    let workload = experiment.workload.command_line();
+    let workload = experiment.workload.with(&experiment.with)?.command_line();
     let pairs = [
         (
             "machine",
