@@ -19,6 +19,7 @@ const PRESETS: &[(&str, &str)] = presets![
     "power9-2s44c",
     "smt2-8",
     "xeon-8360y-2s",
+    "xeon-8480-1s",
     "xeon-8480-2s",
 ];
 

@@ -107,6 +107,18 @@ const INFOS: &[MetricInfo] = &[
     info("searches", "searches", Unit::Count, true),
     info("search_fast_path_pct", "  fast path", Unit::Percent, false),
     info("search_cpus_scanned", "  CPUs scanned", Unit::Count, true),
+    info(
+        "search_efficiency_pct",
+        "  efficiency",
+        Unit::Percent,
+        false,
+    ),
+    info(
+        "search_llc_efficiency_pct",
+        "  efficiency in LLC",
+        Unit::Percent,
+        false,
+    ),
     info("search_success_pct", "  success", Unit::Percent, false),
     info("newidle_pulled", "newidle pulled", Unit::Count, true),
     info("balance_pulled", "balance pulled", Unit::Count, true),

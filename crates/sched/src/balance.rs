@@ -10,6 +10,7 @@
 
 mod active;
 pub mod busiest;
+pub mod by_load;
 mod capacity;
 pub mod cost;
 pub mod env;

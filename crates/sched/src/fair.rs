@@ -18,6 +18,7 @@ mod pick;
 mod place;
 mod preempt;
 mod queue;
+pub mod runnable_load;
 pub mod task;
 mod timeline;
 pub mod util_est;

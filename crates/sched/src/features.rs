@@ -56,6 +56,8 @@ pub enum Feat {
     SIS_COOKIE,
     FORCE_IDLE_PUSH,
     FORCE_IDLE_LB,
+    LB_BIAS,
+    SIS_AVG_CPU,
 }
 
 impl Feat {

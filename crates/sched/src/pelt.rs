@@ -65,6 +65,18 @@ pub fn update_load_sum(
     runnable: u64,
     running: bool,
 ) -> bool {
+    load_sum::<10>(now, avg, load, runnable, running)
+}
+
+/// `SHIFT`: by how many bits the runnable sum is scaled up; 10, and 0 where it is one of load.
+#[inline(always)]
+fn load_sum<const SHIFT: u32>(
+    now: u64,
+    avg: &mut SchedAvg,
+    load: u64,
+    runnable: u64,
+    running: bool,
+) -> bool {
     let delta = now.wrapping_sub(avg.last_update_time);
     if (delta as i64) < 0 {
         avg.last_update_time = now;
@@ -77,14 +89,20 @@ pub fn update_load_sum(
     avg.last_update_time += delta << 10;
     // With no load nothing can be runnable or running: `curr` may outlive its dequeueing.
     if load == 0 {
-        accumulate(delta, avg, 0, 0, false)
+        accumulate::<SHIFT>(delta, avg, 0, 0, false)
     } else {
-        accumulate(delta, avg, load, runnable, running)
+        accumulate::<SHIFT>(delta, avg, load, runnable, running)
     }
 }
 
 #[inline(always)]
-fn accumulate(delta: u64, avg: &mut SchedAvg, load: u64, runnable: u64, running: bool) -> bool {
+fn accumulate<const SHIFT: u32>(
+    delta: u64,
+    avg: &mut SchedAvg,
+    load: u64,
+    runnable: u64,
+    running: bool,
+) -> bool {
     let mut contrib = delta as u32;
     let total = delta + u64::from(avg.period_contrib);
     let periods = total / 1024;
@@ -103,7 +121,7 @@ fn accumulate(delta: u64, avg: &mut SchedAvg, load: u64, runnable: u64, running:
         .wrapping_add(load.wrapping_mul(u64::from(contrib)));
     avg.runnable_sum = avg
         .runnable_sum
-        .wrapping_add(runnable.wrapping_mul(u64::from(contrib)) << 10);
+        .wrapping_add(runnable.wrapping_mul(u64::from(contrib)) << SHIFT);
     if running {
         avg.util_sum = avg.util_sum.wrapping_add(contrib << 10);
     }
@@ -160,6 +178,27 @@ pub fn update_cfs_rq(
     let decayed = update_load_sum(now, avg, load, h_nr_running, running);
     if decayed {
         update_load_avg(avg, 1);
+    }
+    decayed
+}
+
+/// The three above before 5.7: the runnable sum is one of load, of what is queued. `load` and
+/// `runnable` are what the sums grow by (weights of a run queue, 1 of an entity), `weights` what they
+/// count in the averages.
+#[inline]
+pub fn update_with_runnable_load(
+    now: u64,
+    avg: &mut SchedAvg,
+    (load, runnable): (u64, u64),
+    weights: (u64, u64),
+    running: bool,
+) -> bool {
+    let decayed = load_sum::<0>(now, avg, load, runnable, running);
+    if decayed {
+        let divider = u64::from(divider(avg));
+        avg.load_avg = weights.0.wrapping_mul(avg.load_sum) / divider;
+        avg.runnable_avg = weights.1.wrapping_mul(avg.runnable_sum) / divider;
+        avg.util_avg = u64::from(avg.util_sum) / divider;
     }
     decayed
 }
@@ -249,6 +288,26 @@ mod tests {
         }
         assert!(avg.load_avg.abs_diff(512) < 16, "{}", avg.load_avg);
         assert!(avg.util_avg.abs_diff(512) < 16, "{}", avg.util_avg);
+    }
+
+    #[test]
+    fn runnable_load_is_that_of_the_time_queued() {
+        let mut avg = SchedAvg {
+            last_update_time: PERIOD,
+            ..SchedAvg::default()
+        };
+        for period in 2..2000 {
+            let weights = (2048, 1024);
+            update_with_runnable_load(period * PERIOD, &mut avg, (1, 1), weights, false);
+        }
+        assert!(avg.load_avg.abs_diff(2048) <= 2, "{avg:?}");
+        assert!(avg.runnable_avg.abs_diff(1024) <= 2, "{avg:?}");
+        let now = avg.last_update_time + 32 * PERIOD;
+        update_with_runnable_load(now, &mut avg, (0, 0), (2048, 1024), false);
+        assert!(
+            avg.runnable_avg.abs_diff(512) <= 2 && avg.util_avg == 0,
+            "{avg:?}"
+        );
     }
 
     #[test]

@@ -10,6 +10,8 @@
 //!    search on asymmetric machines.
 //! 4. `slow`: the slow path, the idlest CPU of the idlest group.
 //!
+//! What releases before 5.5 and 5.12 do in another way has rooms of its own: `slow_by_load`, `turns`.
+//!
 //! All of it is written over a [`View`], so that the simulator ([`Live`]) and a decision recorded on
 //! a real kernel ([`Recorded`]) run the same code. A posted patch is a feature word and a few lines
 //! at the step that it changes. Every decision names its [`Reason`]. To see whether recorded
@@ -25,8 +27,10 @@ mod search;
 mod select;
 mod sibling;
 mod slow;
+mod slow_by_load;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod view;
 mod wake_affine;
 

@@ -5,6 +5,10 @@ use wakelab_machine::Ns;
 /// A kernel release whose rules are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Release {
+    /// 5.2: CFS, `select_idle_core`, `select_idle_cpu` and `select_idle_smt` in turn, SIS_PROP.
+    V5_2,
+    /// 5.19-rc1 with the commit that brought SIS_UTIL (70fb5ccf2ebb).
+    V5_19,
     /// 6.5: CFS, SIS_UTIL.
     V6_5,
     /// 6.12: EEVDF, delayed dequeue.
@@ -15,14 +19,33 @@ pub enum Release {
 
 impl Release {
     /// All of them, oldest first.
-    pub const ALL: [Release; 3] = [Release::V6_5, Release::V6_12, Release::V6_18];
+    pub const ALL: [Release; 5] = [
+        Release::V5_2,
+        Release::V5_19,
+        Release::V6_5,
+        Release::V6_12,
+        Release::V6_18,
+    ];
 
     /// `6.5`.
     pub fn name(self) -> &'static str {
         match self {
+            Release::V5_2 => "5.2",
+            Release::V5_19 => "5.19",
             Release::V6_5 => "6.5",
             Release::V6_12 => "6.12",
             Release::V6_18 => "6.18",
+        }
+    }
+
+    /// `(6, 5)`: for what goes by release outside of the scheduler, such as the building of domains.
+    pub fn number(self) -> (u32, u32) {
+        match self {
+            Release::V5_2 => (5, 2),
+            Release::V5_19 => (5, 19),
+            Release::V6_5 => (6, 5),
+            Release::V6_12 => (6, 12),
+            Release::V6_18 => (6, 18),
         }
     }
 
@@ -66,6 +89,50 @@ pub struct Rules {
     pub util_est_single: bool,
     /// A new task's utilisation is scaled by its scaled-down weight (6.10 on).
     pub init_util_scaled_down: bool,
+
+    /// Idle core, idle CPU and SMT sibling of the target are looked for one after the other, from the
+    /// target on, and SIS_PROP goes by `avg_idle` (before 5.12: one loop, `wake_avg_idle`).
+    pub search_in_turns: bool,
+    /// A CPU with SCHED_IDLE tasks only is taken for idle by placement (5.4 on).
+    pub sched_idle_is_idle: bool,
+    /// A wake-up leaves the *waker's* CPU in `recent_used_cpu`, of the waker (before 5.12).
+    pub recent_cpu_of_waker: bool,
+    /// A task that a per-CPU kernel thread wakes may queue up behind it (5.6 on).
+    pub kthread_stacks: bool,
+    /// `wake_affine_idle` ends with a look at the previous CPU (5.12 on).
+    pub affine_looks_at_prev: bool,
+    /// `select_idle_sibling` looks at capacities, where `wake_cap` kept wake-ups from being affine
+    /// before (5.7 on).
+    pub sis_by_capacity: bool,
+    /// A CPU's load is that of what is queued on it (`runnable_load_avg`), and there is no runnable
+    /// average (before 5.7).
+    pub runnable_load: bool,
+    /// Groups are compared by load for their capacity, in balancing and in the slow path (before 5.5).
+    pub groups_by_load: bool,
+    /// A wake-up to an idle CPU of the same cache goes by its wake list (6.0 on).
+    pub wakelist_to_idle: bool,
+    /// A sleeper that leaves an idle CPU is decayed for the time that it has not accounted
+    /// (`migrate_se_pelt_lag`, 6.0 on).
+    pub migrate_pelt_lag: bool,
+    /// A newly idle pass ends when work has come (6.0 on).
+    pub newidle_bails_out: bool,
+    /// Newly idle balancing is not begun by a CPU that idles for less than `sched_migration_cost` on
+    /// average (before 5.16: then for less than the lowest domain takes).
+    pub newidle_by_migration_cost: bool,
+    /// A newly idle CPU takes one task at a time, since the kernel is one that can preempt
+    /// (PREEMPT_DYNAMIC, 5.12 on).
+    pub newidle_takes_one: bool,
+    /// A CPU that stops its tick has the time of the next balance found anew (NOHZ_NEXT_KICK, 5.16 on).
+    pub nohz_next_kick: bool,
+    /// A busy CPU's balancing interval is a jiffy short of its multiple (5.10 on).
+    pub busy_interval_less_one: bool,
+    /// Tasks are not cache hot between SMT siblings (5.10 on).
+    pub smt_siblings_share_heat: bool,
+    /// Cookies count (core scheduling, 5.14 on).
+    pub core_scheduling: bool,
+    /// A pipe has one queue of sleepers: each write, and each read that empties a page, wakes all of
+    /// them (`pipe_wait`, before 5.5).
+    pub pipe_wakes_all: bool,
 }
 
 impl Rules {
@@ -73,6 +140,8 @@ impl Rules {
     pub fn of(release: Release) -> Rules {
         let later = release >= Release::V6_12;
         let latest = release >= Release::V6_18;
+        let six = release >= Release::V6_5;
+        let old = release < Release::V5_19;
         Rules {
             release,
             eevdf: later,
@@ -81,11 +150,29 @@ impl Rules {
             balance_counts_runnable: latest,
             cluster_scan: later,
             smt_balance: later,
-            detach_first_movable: !later,
+            detach_first_movable: six && !later,
             misfit_not_failed: later,
             tg_load_avg_ratelimit: later,
             util_est_single: later,
             init_util_scaled_down: later,
+            search_in_turns: old,
+            sched_idle_is_idle: !old,
+            recent_cpu_of_waker: old,
+            kthread_stacks: !old,
+            affine_looks_at_prev: !old,
+            sis_by_capacity: !old,
+            runnable_load: old,
+            groups_by_load: old,
+            wakelist_to_idle: six,
+            migrate_pelt_lag: six,
+            newidle_bails_out: six,
+            newidle_by_migration_cost: old,
+            newidle_takes_one: !old,
+            nohz_next_kick: !old,
+            busy_interval_less_one: !old,
+            smt_siblings_share_heat: !old,
+            core_scheduling: !old,
+            pipe_wakes_all: old,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod core_sched;
 mod cpu;
+mod old_pipe;
 mod ops;
 mod queueing;
 mod schedule;

@@ -112,6 +112,14 @@ pub const METRICS: &[(&str, &str)] = &[
         "of these, decided without looking through an LLC, %",
     ),
     ("search_cpus_scanned", "CPUs looked at"),
+    (
+        "search_efficiency_pct",
+        "searches by CPUs looked at, one for each that the fast path decided, %",
+    ),
+    (
+        "search_llc_efficiency_pct",
+        "searches of an LLC by CPUs looked at there, %",
+    ),
     ("search_success_pct", "searches that found an idle CPU, %"),
     ("newidle_pulled", "tasks pulled by newly-idle balancing"),
     (

@@ -141,6 +141,14 @@ impl Stats {
             ),
             ("search_cpus_scanned", search.scanned as f64),
             (
+                "search_efficiency_pct",
+                100.0 * share(search.calls, search.fast_path + search.scanned),
+            ),
+            (
+                "search_llc_efficiency_pct",
+                100.0 * share(search.calls - search.fast_path, search.scanned),
+            ),
+            (
                 "search_success_pct",
                 100.0 * share(search.success, search.calls),
             ),

@@ -56,7 +56,7 @@ proptest! {
 }
 
 fn with_both(mut scene: Scene) -> Scene {
-    if scene.release == Release::V6_5 {
+    if scene.release < Release::V6_12 {
         scene.release = Release::V6_12;
         scene.features = FeatureSet::defaults(Release::V6_12);
     }

@@ -219,10 +219,8 @@ fn not_acted(release: Release, word: &str) -> Option<&'static str> {
 
 /// The rules by which a release builds scheduling domains.
 pub fn domain_rules(release: Release) -> DomainRules {
-    match release {
-        Release::V6_5 => DomainRules::v6_5(),
-        Release::V6_12 | Release::V6_18 => DomainRules::v6_12(),
-    }
+    let (major, minor) = release.number();
+    DomainRules::for_release(major, minor)
 }
 
 /// What reports call it.

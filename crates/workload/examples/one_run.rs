@@ -28,10 +28,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for word in words.iter().filter(plain) {
         features.apply(release, word)?;
     }
-    let rules = match release {
-        Release::V6_5 => DomainRules::v6_5(),
-        Release::V6_12 | Release::V6_18 => DomainRules::v6_12(),
-    };
+    let (major, minor) = release.number();
+    let rules = DomainRules::for_release(major, minor);
     let config = RunConfig {
         topology: Arc::new(SchedTopology::build(&machine, &rules)),
         machine: Arc::new(machine),

@@ -104,8 +104,14 @@ impl Builder<'_> {
             {
                 child.flags &= !sd::PREFER_SIBLING;
             }
+            let unequal = domain.flags & sd::ASYM_CPUCAPACITY != 0;
             let spans_all = domain.span == self.cpu_map;
             self.domains[cpu.index()].push(domain);
+            if unequal && self.rules.balance_wake_asym {
+                for domain in &mut self.domains[cpu.index()] {
+                    domain.flags |= sd::BALANCE_WAKE;
+                }
+            }
             if spans_all {
                 break;
             }

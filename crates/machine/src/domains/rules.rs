@@ -21,6 +21,8 @@ pub struct DomainRules {
     pub imbalance_pct: u32,
     /// `busy_factor`: 32 before 5.10, 16 since (commit 6e7499135db7).
     pub busy_factor: u32,
+    /// Whether wake-ups balance in the domains up to one of CPUs of different capacity: before 5.7.
+    pub balance_wake_asym: bool,
     /// Whether POWER has a CACHE level also where no cores share a cache: before 6.8, when levels
     /// were fixed up after the fact.
     pub power_cache_level_always: bool,
@@ -38,6 +40,7 @@ impl DomainRules {
             numa_imbalance: since((5, 18)),
             imbalance_pct: if since((5, 10)) { 117 } else { 125 },
             busy_factor: if since((5, 10)) { 16 } else { 32 },
+            balance_wake_asym: !since((5, 7)),
             power_cache_level_always: !since((6, 8)),
         }
     }

@@ -1,5 +1,6 @@
 //! Which group is busiest, and how much to take from it (`find_busiest_group`).
 
+use super::by_load;
 use super::env::{CpuIdle, LbEnv, MigrationType, asym_prefer, capacity_greater, lbf};
 use super::group::{GroupType, GroupView, SdStats, SgStats};
 use crate::{Rules, Sched};
@@ -263,6 +264,11 @@ impl Sched {
     /// The busiest group of the domain, if it is worth balancing.
     pub(crate) fn find_busiest_group(&mut self, env: &mut LbEnv, jiffies: u64) -> Option<GroupId> {
         let mut sds = self.update_sd_lb_stats(env, jiffies);
+        if self.rules.groups_by_load {
+            let tasks = u64::from(self.cfs[env.dst_cpu.index()].h_nr_running);
+            let each = self.cpu_load(env.dst_cpu).checked_div(tasks).unwrap_or(0);
+            return by_load::find_busiest_group(env, &mut sds, each);
+        }
         find_busiest_group(env, &self.rules, &mut sds)
     }
 }

@@ -1,6 +1,7 @@
 //! What the groups of a domain look like (`update_sd_lb_stats`).
 
 use super::busiest::update_sd_pick_busiest;
+use super::by_load;
 use super::env::{CpuIdle, LbEnv, asym_prefer};
 use crate::{Line, Rules, Sched};
 use wakelab_machine::domains::sd;
@@ -59,6 +60,8 @@ pub struct SgStats {
     pub force_idle: bool,
     /// Load of the largest task that does not fit its CPU.
     pub misfit_task_load: u64,
+    /// It is full (`group_no_capacity`, before 5.5).
+    pub no_capacity: bool,
 }
 
 /// What does not change about a group, as far as the decisions ask for it.
@@ -231,7 +234,8 @@ impl Sched {
                 sgs.misfit_task_load = rq.misfit_task_load;
                 status.overload = true;
             }
-        } else if env.idle.is_idle() && self.balanced_tasks(cpu) == 1 {
+        } else if !self.rules.groups_by_load && env.idle.is_idle() && self.balanced_tasks(cpu) == 1
+        {
             let arch = rq.cpu_capacity_orig;
             if env.capacity_reduced(rq.cpu_capacity, arch) {
                 sgs.misfit_task_load = sgs.misfit_task_load.max(load);
@@ -265,6 +269,10 @@ impl Sched {
         let sgc = &self.sgc[view.id.index()];
         sgs.capacity = sgc.capacity;
         sgs.weight = self.topo.groups[view.id.index()].weight;
+        if self.rules.groups_by_load {
+            by_load::complete(env, sgc.imbalance, &mut sgs);
+            return sgs;
+        }
         if !local && env.idle.is_idle() {
             sgs.asym_packing = env.sd_has(sd::ASYM_PACKING)
                 && sgs.sum_h_nr_running > 0
@@ -285,6 +293,8 @@ impl Sched {
         let mut status = SgStatus::default();
         let mut sum_util = 0;
         let (cpu, level) = (env.this_cpu.index(), env.level);
+        sds.prefer_sibling =
+            level > 0 && self.topo.domains[cpu][level - 1].flags & sd::PREFER_SIBLING != 0;
         env.dst_core_idle = !self.topo.smt_active || self.lb_is_core_idle(env.dst_cpu);
         env.dst_capacity = self.capacity_of(env.dst_cpu);
         for place in 0..self.topo.domains[cpu][level].groups.len() {
@@ -296,7 +306,7 @@ impl Sched {
                 self.update_group_capacity(env.this_cpu, level, jiffies);
             }
             let view = self.group_view(id);
-            let sgs = self.update_sg_lb_stats(env, &view, local, &mut status);
+            let mut sgs = self.update_sg_lb_stats(env, &view, local, &mut status);
             self.touch.stats_read += sgs.weight - u32::from(local);
             sds.total_load += sgs.load;
             sds.total_capacity += sgs.capacity;
@@ -304,16 +314,24 @@ impl Sched {
             if local {
                 sds.local = Some(view);
                 sds.local_stat = sgs;
-            } else if update_sd_pick_busiest(env, &self.rules, &sds, &view, &sgs) {
+            } else if self.is_busiest(env, &sds, &view, &mut sgs) {
                 sds.busiest = Some(view);
                 sds.busiest_stat = sgs;
             }
         }
-        sds.prefer_sibling =
-            level > 0 && self.topo.domains[cpu][level - 1].flags & sd::PREFER_SIBLING != 0;
         self.note_root_domain(env, status);
         self.update_idle_cpu_scan(env, sum_util);
         sds
+    }
+
+    /// Whether a group is busier than the busiest so far.
+    fn is_busiest(&self, env: &LbEnv, sds: &SdStats, view: &GroupView, sgs: &mut SgStats) -> bool {
+        if self.rules.groups_by_load {
+            let imbalanced = self.sgc[view.id.index()].imbalance;
+            by_load::prefer_sibling(env, imbalanced, sds, sgs);
+            return by_load::update_sd_pick_busiest(env, sds, view, sgs);
+        }
+        update_sd_pick_busiest(env, &self.rules, sds, view, sgs)
     }
 
     /// The highest domain sees all CPUs: what it saw replaces the root domain's flags.

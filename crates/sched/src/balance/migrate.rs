@@ -26,6 +26,8 @@ pub struct Candidate<'a> {
     pub since_exec: i64,
     /// Its cookie fits the destination's core.
     pub cookie_match: bool,
+    /// Its caches are not those of an SMT sibling (before 5.10).
+    pub hot_between_siblings: bool,
 }
 
 /// What [`can_migrate_task`] asks of the rest.
@@ -43,7 +45,7 @@ pub struct Destination<'a> {
 
 /// `task_hot`: the task's working set is likely still in the caches of the source.
 pub fn task_hot(env: &LbEnv, dst: &Destination<'_>, p: &Candidate<'_>) -> bool {
-    if p.idle_policy || env.sd_has(sd::SHARE_CPUCAPACITY) {
+    if p.idle_policy || env.sd_has(sd::SHARE_CPUCAPACITY) && !p.hot_between_siblings {
         return false;
     }
     if dst.cache_hot_buddy && dst.nr_running > 0 && p.buddy {
@@ -89,9 +91,17 @@ fn shr_bound(value: u64, shift: u32) -> i64 {
 
 /// Whether a task of this size shall move, and if so takes it off `env.imbalance`. `size` is
 /// `task_h_load` (at least 1) for load, `task_util_est` for utilisation, else ignored.
-pub fn take_from_imbalance(env: &mut LbEnv, size: u64, lb_min: bool) -> bool {
+///
+/// `halved` is the rule before 5.7: a task may be twice the imbalance, however often passes failed.
+pub fn take_from_imbalance(env: &mut LbEnv, size: u64, lb_min: bool, halved: bool) -> bool {
     match env.migration_type {
         MigrationType::Load if lb_min && size < 16 && env.nr_balance_failed == 0 => return false,
+        MigrationType::Load if halved => {
+            if (size / 2) as i64 > env.imbalance {
+                return false;
+            }
+            env.imbalance -= size as i64;
+        }
         MigrationType::Load | MigrationType::Util => {
             // After failures tasks that are too big may go too.
             if shr_bound(size, env.nr_balance_failed) > env.imbalance {
@@ -130,6 +140,7 @@ impl Sched {
             buddy: cfs.next == p.se || cfs.last == p.se,
             since_exec: self.rq(env.src_cpu).clock_task.wrapping_sub(se.exec_start) as i64,
             cookie_match: self.core_cookie_match(env.dst_cpu, task),
+            hot_between_siblings: !self.rules.smt_siblings_share_heat,
         };
         let dst = Destination {
             nr_running: self.rq(env.dst_cpu).nr_running,
@@ -143,6 +154,7 @@ impl Sched {
     /// The task's size in the unit of the imbalance; none if it is not of the kind looked for.
     fn size_for(&mut self, env: &LbEnv, p: TaskId) -> Option<u64> {
         match env.migration_type {
+            MigrationType::Load if self.rules.groups_by_load => Some(self.task_h_load(p)),
             MigrationType::Load => Some(self.task_h_load(p).max(1)),
             MigrationType::Util => Some(self.task_util_est(p)),
             MigrationType::Task => Some(1),
@@ -198,6 +210,7 @@ impl Sched {
             return 0;
         }
         let lb_min = self.feat.has(Feat::LB_MIN);
+        let halved = self.rules.groups_by_load;
         let mut detached = 0;
         while let Some(&p) = self.rq(src).cfs_tasks.first() {
             if self.detach_stops(env) {
@@ -206,7 +219,7 @@ impl Sched {
             let moves = self.can_migrate(env, p)
                 && self
                     .size_for(env, p)
-                    .is_some_and(|size| take_from_imbalance(env, size, lb_min));
+                    .is_some_and(|size| take_from_imbalance(env, size, lb_min, halved));
             if !moves {
                 self.rq_mut(src).cfs_tasks.rotate_left(1);
                 continue;
@@ -215,7 +228,8 @@ impl Sched {
             self.lb.detached.push(p);
             detached += 1;
             // A kernel with preemption keeps the newly idle CPU waiting no longer than for one task.
-            if env.idle == CpuIdle::NewlyIdle || env.imbalance <= 0 {
+            let one = env.idle == CpuIdle::NewlyIdle && self.rules.newidle_takes_one;
+            if one || env.imbalance <= 0 {
                 break;
             }
         }

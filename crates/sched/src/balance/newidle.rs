@@ -34,11 +34,15 @@ impl Sched {
         self.lb.stats.newidle_calls += 1;
         let jiffies = self.jiffies_at(now);
         let mut next_balance = jiffies + self.lb.hz;
-        let mut pulled = 0;
+        let (mut pulled, mut gated) = (0, false);
         if !self.sd[cpu.index()].is_empty() {
             self.touch.read(Line::RdOverload);
-            let lowest = self.sd[cpu.index()][0].max_newidle_lb_cost;
-            if newidle_gated(self.rd.overload, avg_idle, lowest) {
+            let lowest = match self.rules.newidle_by_migration_cost {
+                true => self.tun.migration_cost.0,
+                false => self.sd[cpu.index()][0].max_newidle_lb_cost,
+            };
+            gated = newidle_gated(self.rd.overload, avg_idle, lowest);
+            if gated {
                 self.lb.stats.newidle_gated += 1;
                 self.update_next_balance(cpu, 0, &mut next_balance);
             } else {
@@ -49,7 +53,7 @@ impl Sched {
         rq.next_balance = rq.next_balance.min(next_balance);
         if pulled > 0 {
             rq.idle_stamp = 0;
-        } else {
+        } else if gated || !self.rules.newidle_by_migration_cost {
             self.nohz_newidle_balance(cpu, jiffies);
         }
         pulled

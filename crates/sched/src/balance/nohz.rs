@@ -37,7 +37,7 @@ impl Sched {
             self.nohz.idle_cpus.set(cpu);
             self.nohz.nr_cpus += 1;
             self.set_llc_idle(cpu, true);
-            self.nohz.needs_update = true;
+            self.nohz.needs_update = self.rules.nohz_next_kick;
         }
         self.nohz.has_blocked = true;
     }

@@ -219,6 +219,26 @@ impl Sched {
         }
     }
 
+    /// The stopper was asked for, before 5.5: cache-hot tasks may go from now on, and the next pass is
+    /// twice as far away, unless what is to be moved could not be had in another way.
+    fn active_backs_off(&mut self, env: &LbEnv) {
+        let (this_cpu, level) = (env.this_cpu.index(), env.level);
+        let max = self.topo.domains[this_cpu][level].max_interval;
+        let domain = &mut self.sd[this_cpu][level];
+        domain.nr_balance_failed = env.cache_nice_tries + 1;
+        let calm = LbEnv {
+            nr_balance_failed: 0,
+            ..env.clone()
+        };
+        if self.need_active_balance(&calm) {
+            return self.end_with(env, Outcome::Failed);
+        }
+        let domain = &mut self.sd[this_cpu][level];
+        if domain.balance_interval < max {
+            domain.balance_interval *= 2;
+        }
+    }
+
     fn domain(&mut self, env: &LbEnv) -> &mut crate::state::DomainState {
         &mut self.sd[env.this_cpu.index()][env.level]
     }
@@ -265,6 +285,11 @@ impl Sched {
             src.push_cpu = env.this_cpu;
             self.lb.pending_active.push(env.src_cpu);
             self.pass_stats(env).active += 1;
+            if self.rules.groups_by_load {
+                return self.active_backs_off(env);
+            }
+        } else if self.rules.groups_by_load {
+            self.domain(env).nr_balance_failed = env.cache_nice_tries + 1;
         }
         self.end_with(env, Outcome::Failed);
     }

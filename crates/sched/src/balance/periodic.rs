@@ -75,7 +75,7 @@ impl Sched {
         }
         let jiffies = self.lb.msecs_to_jiffies(interval);
         jiffies
-            .saturating_sub(u64::from(busy))
+            .saturating_sub(u64::from(busy && self.rules.busy_interval_less_one))
             .clamp(1, self.lb.max_interval)
     }
 

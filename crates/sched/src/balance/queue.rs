@@ -143,9 +143,8 @@ impl Sched {
         if asym || env.migration_type == MigrationType::Misfit {
             return true;
         }
-        if env.migration_type == MigrationType::Task
-            && env.nr_balance_failed > env.cache_nice_tries + 2
-        {
+        let by_tasks = env.migration_type == MigrationType::Task || self.rules.groups_by_load;
+        if by_tasks && env.nr_balance_failed > env.cache_nice_tries + 2 {
             return true;
         }
         if env.idle.is_idle() && self.balanced_tasks(env.src_cpu) == 1 {

@@ -13,6 +13,8 @@ pub struct Asked<'a> {
     pub dst_nr_running: u32,
     /// `rq->ttwu_pending` of the destination.
     pub dst_ttwu_pending: bool,
+    /// Work that has arrived does not end a newly idle pass (before 6.0).
+    pub always_newly_idle: bool,
 }
 
 /// Whether the destination CPU balances: newly idle, unless work has arrived; else the first idle
@@ -29,7 +31,7 @@ pub fn should_we_balance(
         return false;
     }
     if env.idle == CpuIdle::NewlyIdle {
-        return asked.dst_nr_running == 0 && !asked.dst_ttwu_pending;
+        return asked.always_newly_idle || asked.dst_nr_running == 0 && !asked.dst_ttwu_pending;
     }
     let mut idle_smt = None;
     for &cpu in asked.balance_cpus {
@@ -56,6 +58,7 @@ impl Sched {
             balance_cpus: &self.lb.tables.groups[env.dst_group.index()].balance_cpus,
             dst_nr_running: dst.nr_running,
             dst_ttwu_pending: dst.ttwu_pending,
+            always_newly_idle: !self.rules.newidle_bails_out,
         };
         should_we_balance(
             env,

@@ -15,7 +15,7 @@ fn at_least(sum: u64, avg: u64) -> u64 {
 
 /// `add_positive` of a signed change: stops at 0.
 #[inline(always)]
-fn add_positive(value: u64, change: i64) -> u64 {
+pub(super) fn add_positive(value: u64, change: i64) -> u64 {
     let sum = value.wrapping_add(change as u64);
     if change < 0 && sum > value { 0 } else { sum }
 }

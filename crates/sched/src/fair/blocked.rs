@@ -61,7 +61,7 @@ impl Sched {
         let mut at = 0;
         while at < self.rqs[cpu.index()].leaf_cfs_rqs.len() {
             let cfs_id = self.rqs[cpu.index()].leaf_cfs_rqs[at];
-            if update_cfs_rq_load_avg(now, &mut self.cfs[cfs_id.index()]) {
+            if update_cfs_rq_load_avg(&self.rules, now, &mut self.cfs[cfs_id.index()]) {
                 self.update_tg_load_avg(cfs_id);
             }
             self.update_blocked_owner(cfs_id);

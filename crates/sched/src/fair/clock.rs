@@ -31,7 +31,7 @@ impl Sched {
     pub fn sync_idle(&mut self, cpu: CpuId) {
         let rq = &self.rqs[cpu.index()];
         let idle = rq.curr.is_none() && rq.nr_running == 0 && !rq.ttwu_pending;
-        let sched_idle = self.sched_idle_rq(cpu);
+        let sched_idle = self.sched_idle_rq(cpu) && self.rules.sched_idle_is_idle;
         let bits = u8::from(idle) | u8::from(sched_idle) << 1;
         if bits == rq.idle_bits {
             return;

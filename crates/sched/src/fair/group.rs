@@ -5,8 +5,10 @@ use super::average::{
     attach_entity_load_avg, detach_entity_load_avg, propagate, reweight_load_avg, take_removed,
 };
 use super::flags::{DO_ATTACH, DO_DETACH, SKIP_AGE_LOAD, UPDATE_TG};
+use super::runnable_load::{self, calc_group_runnable};
 use crate::ids::{CfsId, SeId, TgId};
 use crate::pelt;
+use crate::rules::Rules;
 use crate::state::{CfsRq, Sched};
 use crate::touch::Line;
 use crate::weight::scale_load_down;
@@ -19,7 +21,10 @@ const TG_UPDATE_INTERVAL: u64 = 1_000_000;
 
 /// `update_cfs_rq_load_avg`: what left with migrated tasks, then time. True if an average changed.
 #[inline]
-pub(crate) fn update_cfs_rq_load_avg(now: u64, cfs: &mut CfsRq) -> bool {
+pub(crate) fn update_cfs_rq_load_avg(rules: &Rules, now: u64, cfs: &mut CfsRq) -> bool {
+    if rules.runnable_load {
+        return update_cfs_rq_runnable_load(now, cfs);
+    }
     let mut decayed = false;
     if cfs.removed.nr != 0 {
         let removed = std::mem::take(&mut cfs.removed);
@@ -31,6 +36,24 @@ pub(crate) fn update_cfs_rq_load_avg(now: u64, cfs: &mut CfsRq) -> bool {
     let running = cfs.curr.is_some();
     let runnable = u64::from(cfs.h_nr_running.wrapping_sub(cfs.h_nr_delayed));
     decayed | pelt::update_cfs_rq(now, &mut cfs.avg, load, runnable, running)
+}
+
+/// The same before 5.7.
+fn update_cfs_rq_runnable_load(now: u64, cfs: &mut CfsRq) -> bool {
+    let mut decayed = false;
+    if cfs.removed.nr != 0 {
+        let removed = std::mem::take(&mut cfs.removed);
+        let sum = runnable_load::take_removed(&mut cfs.avg, &removed);
+        add_tg_cfs_propagate(cfs, sum);
+        decayed = true;
+    }
+    let (load, runnable) = (
+        scale_load_down(cfs.weight),
+        scale_load_down(cfs.runnable_weight),
+    );
+    let running = cfs.curr.is_some();
+    let avg = &mut cfs.avg;
+    decayed | pelt::update_with_runnable_load(now, avg, (load, runnable), (1, 1), running)
 }
 
 /// `add_tg_cfs_propagate`: the parent is to be told.
@@ -87,7 +110,9 @@ impl Sched {
         let se = &mut self.se[se_id.index()];
         let now = self.rqs[cfs.cpu.index()].rq_clock_pelt();
         let attached = se.avg.last_update_time != 0;
-        if attached && flags & SKIP_AGE_LOAD == 0 {
+        if attached && flags & SKIP_AGE_LOAD == 0 && self.rules.runnable_load {
+            se.update_runnable_load(now, cfs.curr == se_id);
+        } else if attached && flags & SKIP_AGE_LOAD == 0 {
             let runnable = if se.sched_delayed {
                 0
             } else if se.my_q.is_none() {
@@ -100,7 +125,7 @@ impl Sched {
             pelt::update_se(now, &mut se.avg, weight, se.on_rq, runnable, running);
         }
         let group = se.my_q;
-        let mut changed = update_cfs_rq_load_avg(now, cfs);
+        let mut changed = update_cfs_rq_load_avg(&self.rules, now, cfs);
         if group.is_some() && self.cfs[group.index()].propagate {
             self.propagate_entity_load_avg(cfs_id, se_id, group);
             changed = true;
@@ -120,14 +145,21 @@ impl Sched {
     pub(crate) fn attach_load(&mut self, cfs_id: CfsId, se_id: SeId) {
         let (cfs, se) = (&mut self.cfs[cfs_id.index()], &mut self.se[se_id.index()]);
         let weight = scale_load_down(se.weight);
-        let sum = attach_entity_load_avg(&mut cfs.avg, &mut se.avg, weight);
+        let sum = match self.rules.runnable_load {
+            true => runnable_load::attach(&mut cfs.avg, &mut se.avg, weight),
+            false => attach_entity_load_avg(&mut cfs.avg, &mut se.avg, weight),
+        };
         add_tg_cfs_propagate(cfs, sum);
     }
 
     /// `detach_entity_load_avg`.
     pub(crate) fn detach_load(&mut self, cfs_id: CfsId, se_id: SeId) {
         let (cfs, se) = (&mut self.cfs[cfs_id.index()], &mut self.se[se_id.index()]);
-        let sum = detach_entity_load_avg(&mut cfs.avg, &se.avg, scale_load_down(se.weight));
+        let weight = scale_load_down(se.weight);
+        let sum = match self.rules.runnable_load {
+            true => runnable_load::detach(&mut cfs.avg, &se.avg, weight),
+            false => detach_entity_load_avg(&mut cfs.avg, &se.avg, weight),
+        };
         add_tg_cfs_propagate(cfs, sum);
     }
 
@@ -143,6 +175,9 @@ impl Sched {
         let se = &mut self.se[se_id.index()];
         let weight = scale_load_down(se.weight);
         let gweight = scale_load_down(gcfs.weight);
+        if self.rules.runnable_load {
+            return runnable_load::propagate(&mut cfs.avg, se, &gcfs.avg, gweight, sum);
+        }
         propagate(&mut cfs.avg, &mut se.avg, weight, &gcfs.avg, gweight, sum);
     }
 
@@ -187,6 +222,12 @@ impl Sched {
         self.touch.read(Line::TgLoadAvg(gcfs.tg));
         let (load_avg, contrib) = (gcfs.avg.load_avg, gcfs.tg_load_avg_contrib);
         let weight = calc_group_shares(tg.shares, gcfs.weight, load_avg, tg.load_avg, contrib);
+        if self.rules.runnable_load {
+            let (avg, queued) = (&gcfs.avg, gcfs.runnable_weight);
+            let runnable = calc_group_runnable(avg, gcfs.weight, queued, weight);
+            let cfs_rq = self.se[se_id.index()].cfs_rq;
+            return self.reweight(cfs_rq, se_id, weight, runnable);
+        }
         let se = &self.se[se_id.index()];
         if !keeps || se.weight != weight {
             self.reweight_entity(se.cfs_rq, se_id, weight);
@@ -200,6 +241,12 @@ impl Sched {
         if self.rules.eevdf {
             return self.reweight_entity_eevdf(cfs_id, se_id, weight);
         }
+        self.reweight(cfs_id, se_id, weight, weight);
+    }
+
+    /// The same with a weight for what of a group is queued, where load is told apart so.
+    #[inline]
+    fn reweight(&mut self, cfs_id: CfsId, se_id: SeId, weight: u64, runnable: u64) {
         let on_rq = self.se[se_id.index()].on_rq;
         if on_rq && self.cfs[cfs_id.index()].curr == se_id {
             self.update_curr(cfs_id);
@@ -214,6 +261,9 @@ impl Sched {
                 cfs.inv_weight = 0;
             }
         }
+        if self.rules.runnable_load {
+            return self.reweight_runnable_load(cfs_id, se_id, old, runnable);
+        }
         let (old, new) = (scale_load_down(old), scale_load_down(weight));
         reweight_load_avg(&mut cfs.avg, &mut se.avg, old, new);
     }
@@ -224,17 +274,27 @@ impl Sched {
         let se = &mut self.se[se_id.index()];
         let cfs = &mut self.cfs[se.cfs_rq.index()];
         let now = cfs.avg.last_update_time;
-        pelt::update_blocked_se(now, &mut se.avg, scale_load_down(se.weight));
         cfs.removed.nr += 1;
+        self.touch.write(Line::Removed(cfs.cpu));
+        if self.rules.runnable_load {
+            se.update_blocked_runnable_load(now);
+            cfs.removed.util_avg += se.avg.util_avg;
+            cfs.removed.load_avg += se.avg.load_avg;
+            cfs.removed.runnable_avg += se.avg.load_sum;
+            return;
+        }
+        pelt::update_blocked_se(now, &mut se.avg, scale_load_down(se.weight));
         cfs.removed.util_avg += se.avg.util_avg;
         cfs.removed.load_avg += se.avg.load_avg;
         cfs.removed.runnable_avg += se.avg.runnable_avg;
-        self.touch.write(Line::Removed(cfs.cpu));
     }
 
     /// `migrate_se_pelt_lag`: decays an entity for the time that the idle CPU which it leaves has
     /// not accounted.
     pub(crate) fn migrate_se_pelt_lag(&mut self, se_id: SeId) {
+        if !self.rules.migrate_pelt_lag {
+            return;
+        }
         let se = &mut self.se[se_id.index()];
         let cfs = &self.cfs[se.cfs_rq.index()];
         let rq = &self.rqs[cfs.cpu.index()];

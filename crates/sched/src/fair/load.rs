@@ -18,10 +18,15 @@ impl Sched {
     }
 
     /// `cpu_load`: load average of the root run queue, 1024 for one nice-0 task at the root that
-    /// always runs.
+    /// always runs; before 5.7 (`cpu_runnable_load`) of what is queued there.
     #[inline(always)]
     pub fn cpu_load(&self, cpu: CpuId) -> u64 {
-        self.cfs[cpu.index()].avg.load_avg
+        let avg = &self.cfs[cpu.index()].avg;
+        if self.rules.runnable_load {
+            avg.runnable_avg
+        } else {
+            avg.load_avg
+        }
     }
 
     /// `cpu_load_without`: without what the task contributes (the kernel computes in 32 bits).

@@ -26,6 +26,9 @@ impl Sched {
         self.update_load_avg(cfs_id, se_id, UPDATE_TG | DO_ATTACH);
         self.se_update_runnable(se_id);
         self.update_cfs_group(se_id);
+        if self.rules.runnable_load {
+            self.enqueue_runnable_load(cfs_id, se_id);
+        }
         self.account_entity_enqueue(cfs_id, se_id);
         if flags & ENQUEUE_WAKEUP != 0 {
             self.place_entity(cfs_id, se_id, false);
@@ -65,6 +68,9 @@ impl Sched {
                 UPDATE_TG
             },
         );
+        if self.rules.runnable_load {
+            self.dequeue_runnable_load(cfs_id, se_id);
+        }
         self.se_update_runnable(se_id);
         self.clear_buddies(cfs_id, se_id);
         if self.cfs[cfs_id.index()].curr != se_id {
@@ -88,7 +94,7 @@ impl Sched {
     #[inline(always)]
     pub(crate) fn se_update_runnable(&mut self, se_id: SeId) {
         let se = &mut self.se[se_id.index()];
-        if se.my_q.is_some() {
+        if se.my_q.is_some() && !self.rules.runnable_load {
             let gcfs = &self.cfs[se.my_q.index()];
             se.runnable_weight = u64::from(gcfs.h_nr_running.wrapping_sub(gcfs.h_nr_delayed));
         }

@@ -59,16 +59,23 @@ impl Sched {
     /// up to date; its vruntime follows from that CPU's running task.
     pub fn new_task(&mut self, spec: &TaskSpec) -> TaskId {
         let p = TaskId::from_index(self.tasks.len());
-        self.core.enabled |= spec.cookie.is_some();
+        self.core.enabled |= spec.cookie.is_some() && self.rules.core_scheduling;
         let se_id = SeId::from_index(self.se.len());
         let lw = load_weight(spec.policy, spec.nice);
+        let runnable_load = self.rules.runnable_load;
         let avg = SchedAvg {
             load_avg: scale_load_down(lw.weight),
+            runnable_avg: if runnable_load {
+                scale_load_down(lw.weight)
+            } else {
+                0
+            },
             ..SchedAvg::default()
         };
         self.se.push(SchedEntity {
             weight: lw.weight,
             inv_weight: lw.inv_weight,
+            runnable_weight: if runnable_load { lw.weight } else { 0 },
             idle: spec.policy == Policy::Idle,
             task: p,
             avg,
@@ -155,7 +162,9 @@ impl Sched {
         if let Some(util) = initial_util(capacity, cfs.util_avg, cfs.load_avg, weight) {
             se.avg.util_avg = util;
         }
-        se.avg.runnable_avg = se.avg.util_avg;
+        if !self.rules.runnable_load {
+            se.avg.runnable_avg = se.avg.util_avg;
+        }
     }
 
     /// `activate_task`: queues a task on the CPU that it is assigned to, with `ENQUEUE_*` flags. The

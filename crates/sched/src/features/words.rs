@@ -167,7 +167,7 @@ fn did_you_mean(near: &[&'static str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Release::{V6_5, V6_12};
+    use Release::{V5_2, V5_19, V6_5, V6_12};
 
     const STOCK_6_5: &str = "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY \
         CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK NO_HRTICK_DL NO_DOUBLE_TICK NONTASK_CAPACITY \
@@ -175,21 +175,49 @@ mod tests {
         NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST UTIL_EST_FASTUP \
         NO_LATENCY_WARN ALT_PERIOD BASE_SLICE ";
 
+    const STOCK_5_2: &str = "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY \
+        CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK NO_DOUBLE_TICK NO_LB_BIAS NONTASK_CAPACITY \
+        TTWU_QUEUE NO_SIS_AVG_CPU SIS_PROP NO_WARN_DOUBLE_CLOCK RT_PUSH_IPI RT_RUNTIME_SHARE \
+        NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST ";
+
     #[test]
     fn the_defaults_print_as_the_stock_kernel_prints_them() {
         assert_eq!(Features::defaults(V6_5).to_words(V6_5), STOCK_6_5);
+        assert_eq!(Features::defaults(V5_2).to_words(V5_2), STOCK_5_2);
+        assert_eq!(Features::defaults(V5_19).to_words(V5_19), STOCK_6_5);
+    }
+
+    #[test]
+    fn words_come_and_go_with_releases() {
+        for (release, word) in [
+            (V5_2, "SIS_UTIL"),
+            (V5_2, "UTIL_EST_FASTUP"),
+            (V5_2, "WAKEUP_BIAS_PREV_IDLE"),
+            (V5_19, "SIS_AVG_CPU"),
+            (V5_19, "PLACE_LAG"),
+            (V6_5, "LB_BIAS"),
+            (V6_12, "SIS_AVG_CPU"),
+        ] {
+            let error = FeatureSet::parse_words(release, &[word]);
+            assert_eq!(error, Err(FeatureError::NotInRelease { word, release }));
+        }
     }
 
     #[test]
     fn what_is_printed_can_be_read_back() {
-        let words = ["NO_SIS_UTIL", "NO_SIS_CORE", " WAKEUP_BIAS_PREV_IDLE\n"];
         for release in Release::ALL {
-            let set = FeatureSet::parse_words(release, &words).unwrap();
+            let (words, end): (&[&str], _) = match release {
+                Release::V5_2 | Release::V5_19 => {
+                    (&["NO_WA_IDLE", " NO_SIS_CORE\n"], "NO_SIS_CORE ")
+                }
+                _ => (
+                    &["NO_SIS_UTIL", "NO_SIS_CORE", " WAKEUP_BIAS_PREV_IDLE\n"],
+                    "WAKEUP_BIAS_PREV_IDLE NO_SIS_CORE ",
+                ),
+            };
+            let set = FeatureSet::parse_words(release, words).unwrap();
             let line = set.features.to_words(release);
-            assert!(
-                line.ends_with("WAKEUP_BIAS_PREV_IDLE NO_SIS_CORE "),
-                "{line}"
-            );
+            assert!(line.ends_with(end), "{line}");
             let again: Vec<&str> = line.split_whitespace().collect();
             assert_eq!(FeatureSet::parse_words(release, &again), Ok(set));
         }

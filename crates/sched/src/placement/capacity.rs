@@ -4,10 +4,10 @@ use super::view::{View, fits_capacity};
 use wakelab_machine::CpuId;
 
 /// Whether the task fits the CPU, on a machine where that is a question (kernel `sched/fair.c`,
-/// `asym_fits_cpu()`; the model has no utilisation clamps).
+/// `asym_fits_cpu()`, 5.7 on; the model has no utilisation clamps).
 #[inline]
 pub(super) fn asym_fits_cpu<V: View>(v: &V, util: u64, cpu: CpuId) -> bool {
-    !v.topo().asym_cpucap || fits_capacity(util, v.capacity_of(cpu))
+    !v.topo().asym_cpucap || !v.rules().sis_by_capacity || fits_capacity(util, v.capacity_of(cpu))
 }
 
 /// The first idle CPU on which the task fits or, if there is none, the idle CPU of the most

@@ -173,6 +173,10 @@ impl View for Live<'_> {
         self.sched.task_h_load(self.p)
     }
 
+    fn task_util(&self) -> u64 {
+        self.sched.task_util(self.p)
+    }
+
     fn task_util_est(&self) -> u64 {
         self.sched.task_util_est(self.p)
     }
@@ -181,7 +185,12 @@ impl View for Live<'_> {
         let se = self.sched.tasks[self.p.index()].se.index();
         let se = &mut self.sched.se[se];
         let now = self.sched.cfs[se.cfs_rq.index()].avg.last_update_time;
-        update_blocked_se(now, &mut se.avg, scale_load_down(se.weight));
+        match self.sched.rules.runnable_load {
+            true => se.update_blocked_runnable_load(now),
+            false => {
+                update_blocked_se(now, &mut se.avg, scale_load_down(se.weight));
+            }
+        }
     }
 
     #[inline(always)]
@@ -194,6 +203,12 @@ impl View for Live<'_> {
         self.sched.tasks[self.p.index()].recent_used_cpu = cpu;
     }
 
+    fn note_cpu_of_waker(&mut self) {
+        if self.curr.is_some() {
+            self.sched.tasks[self.curr.index()].recent_used_cpu = self.this_cpu;
+        }
+    }
+
     #[inline(always)]
     fn idle_cpu(&self, cpu: CpuId) -> bool {
         self.sched.rq(cpu).is_idle()
@@ -204,6 +219,7 @@ impl View for Live<'_> {
         let nr_running = self.sched.rq(cpu).nr_running;
         nr_running != 0
             && nr_running == self.sched.cfs[self.sched.root_cfs(cpu).index()].idle_h_nr_running
+            && self.sched.rules.sched_idle_is_idle
     }
 
     #[inline(always)]
@@ -241,6 +257,12 @@ impl View for Live<'_> {
 
     fn cpu_load(&self, cpu: CpuId) -> u64 {
         self.sched.cpu_load(cpu)
+    }
+
+    fn cpu_load_avg(&self, cpu: CpuId) -> u64 {
+        self.sched.cfs[self.sched.root_cfs(cpu).index()]
+            .avg
+            .load_avg
     }
 
     fn cpu_load_without(&mut self, cpu: CpuId) -> u64 {
@@ -313,6 +335,10 @@ impl View for Live<'_> {
 
     /// Halves once a jiffy since it was last set: what was idle then is not any more.
     fn wake_avg_idle(&mut self) -> u64 {
+        if self.sched.rules.search_in_turns {
+            // Idle times vary much, hence so small a part.
+            return self.sched.rq(self.this_cpu).avg_idle / 512;
+        }
         let now = self.sched.jiffies(self.this_cpu);
         let rq = self.sched.rq_mut(self.this_cpu);
         let passed = now.saturating_sub(rq.wake_stamp);
@@ -410,7 +436,7 @@ impl Sched {
 
     /// Whether the wake-up is left to the CPU chosen, by its `wake_list` and an interrupt (kernel
     /// `sched/core.c`, `ttwu_queue_wakelist()` and `ttwu_queue_cond()`): if it is in another cache,
-    /// or idle.
+    /// or idle (6.0 on).
     pub fn ttwu_queue_cond(&self, p: TaskId, this_cpu: CpuId, cpu: CpuId) -> bool {
         if !self.feat.has(Feat::TTWU_QUEUE) || !self.tasks[p.index()].cpus.contains(cpu) {
             return false;
@@ -418,7 +444,7 @@ impl Sched {
         if self.topo.cpus[this_cpu.index()].llc != self.topo.cpus[cpu.index()].llc {
             return true;
         }
-        cpu != this_cpu && self.rq(cpu).nr_running == 0
+        self.rules.wakelist_to_idle && cpu != this_cpu && self.rq(cpu).nr_running == 0
     }
 
     /// A CPU is about to run its idle task: if its siblings are idle too, its LLC has an idle core

@@ -227,7 +227,7 @@ impl View for Recorded<'_> {
     }
 
     fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
-        self.call.sched_idle.contains(cpu)
+        self.machine.rules.sched_idle_is_idle && self.call.sched_idle.contains(cpu)
     }
 
     fn idle_word(&self, llc: LlcId, index: usize) -> u64 {
@@ -235,7 +235,10 @@ impl View for Recorded<'_> {
     }
 
     fn sched_idle_word(&self, llc: LlcId, index: usize) -> u64 {
-        self.word(llc, index, &self.call.sched_idle)
+        match self.machine.rules.sched_idle_is_idle {
+            true => self.word(llc, index, &self.call.sched_idle),
+            false => 0,
+        }
     }
 
     fn idle_cpu_without(&self, cpu: CpuId) -> bool {

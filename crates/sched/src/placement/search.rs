@@ -22,6 +22,8 @@ pub(super) enum Part {
     Cluster(usize),
     /// Those outside of this rank's cluster.
     Rest(usize),
+    /// All, and those on which the task may not run count as looked at.
+    Span,
 }
 
 /// What is searched, and from where.
@@ -82,9 +84,17 @@ fn ring(start: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
 fn searched<V: View>(v: &V, llc: &LlcRanks, space: &Space, index: usize) -> u64 {
     let allowed = v.allowed_word(space.llc, index);
     match space.part {
-        Part::Whole => allowed,
+        Part::Whole | Part::Span => allowed,
         Part::Cluster(rank) => allowed & llc.cluster[rank].word(index),
         Part::Rest(rank) => allowed & !llc.cluster[rank].word(index),
+    }
+}
+
+/// The LLC's ranks in a word.
+fn span_word(llc: &LlcRanks, index: usize) -> u64 {
+    match llc.len() - index * 64 {
+        left @ 0..64 => (1 << left) - 1,
+        _ => u64::MAX,
     }
 }
 
@@ -103,8 +113,12 @@ pub(super) fn scan_cpus<V: View>(v: &V, space: Space, limit: u32) -> CpuScan {
     let llc = v.ranks().llc(space.llc);
     let mut visited = 0;
     for (index, due) in ring(space.start, llc.len()) {
-        let cpus = searched(v, llc, &space, index) & due;
-        let mut idle = cpus & idle_enough(v, space.llc, index);
+        let allowed = searched(v, llc, &space, index) & due;
+        let mut idle = allowed & idle_enough(v, space.llc, index);
+        let cpus = match space.part {
+            Part::Span => span_word(llc, index) & due,
+            _ => allowed,
+        };
         while idle != 0 {
             let bit = idle & idle.wrapping_neg();
             let before = visited + (cpus & (bit - 1)).count_ones();

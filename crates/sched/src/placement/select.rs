@@ -5,7 +5,7 @@ use super::mutation::{Mutation, broken};
 use super::sibling::select_idle_sibling;
 use super::slow::find_idlest_cpu;
 use super::view::View;
-use super::wake_affine::{wake_affine, wake_wide};
+use super::wake_affine::{wake_affine, wake_cap, wake_wide};
 use super::wf;
 use wakelab_machine::CpuId;
 use wakelab_machine::domains::sd;
@@ -28,7 +28,7 @@ pub fn select_task_rq_fair<V: View>(v: &mut V, prev: CpuId, wake_flags: u32) -> 
         }
         wide = Some(wake_wide(v));
         let allowed = v.allowed(this) || broken(v, Mutation::AffineNotAllowed);
-        want_affine = wide == Some(false) && allowed;
+        want_affine = wide == Some(false) && !wake_cap(v, prev) && allowed;
     }
     let mut decision = match walk(v, prev, wake_flags & wf::SD_FLAGS, want_affine) {
         Walk::Balance(level) => {
@@ -39,6 +39,9 @@ pub fn select_task_rq_fair<V: View>(v: &mut V, prev: CpuId, wake_flags: u32) -> 
         Walk::End if wake_flags & wf::TTWU != 0 => fast_path(v, prev, None, sync),
         Walk::End => Decision::plain(prev, Reason::NoDomain),
     };
+    if want_affine && decision.sis.is_some() && v.rules().recent_cpu_of_waker {
+        v.note_cpu_of_waker();
+    }
     decision.wake_wide = wide;
     decision
 }

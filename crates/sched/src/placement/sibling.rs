@@ -4,6 +4,7 @@ use super::capacity::{asym_fits_cpu, select_idle_capacity};
 use super::decision::{Reason, SearchStats, SisPath};
 use super::mutation::{Mutation as M, broken, shifted};
 use super::search::{CpuScan, Part, Space, scan_cores, scan_cpus};
+use super::turns::{search_in_turns, sis_prop_limit};
 use super::view::{
     View, core_cookie_match, cpu_cookie_match, cpus_share_cache, cpus_share_resources,
     fits_capacity,
@@ -41,7 +42,7 @@ impl Sibling {
         }
     }
 
-    fn slow(cpu: CpuId, reason: Reason, path: SisPath, success: bool) -> Sibling {
+    pub(super) fn slow(cpu: CpuId, reason: Reason, path: SisPath, success: bool) -> Sibling {
         let searched = SearchStats {
             called: true,
             success,
@@ -73,7 +74,8 @@ struct Spare {
 
 /// An idle CPU near `target`, or `target` (kernel `sched/fair.c`, `select_idle_sibling()`).
 pub(super) fn select_idle_sibling<V: View>(v: &mut V, prev: CpuId, target: CpuId) -> Sibling {
-    let util = if v.topo().asym_cpucap || v.feat(Feat::UTIL_FITS_CAPACITY) {
+    let by_capacity = v.topo().asym_cpucap && v.rules().sis_by_capacity;
+    let util = if by_capacity || v.feat(Feat::UTIL_FITS_CAPACITY) {
         v.sync_entity_load_avg();
         v.task_util_est()
     } else {
@@ -196,7 +198,8 @@ fn in_other_cluster<V: View>(v: &V, cpu: CpuId, target: CpuId) -> bool {
 /// about to sleep: the task may queue up behind it.
 fn per_cpu_kthread_stacks<V: View>(v: &V, prev: CpuId, util: u64) -> bool {
     let most = shifted(v, 1, M::KthreadNrUp, M::KthreadNrDown);
-    v.curr_is_per_cpu_kthread()
+    v.rules().kthread_stacks
+        && v.curr_is_per_cpu_kthread()
         && (v.in_task() || broken(v, M::KthreadInInterrupt))
         && (prev == v.this_cpu() || broken(v, M::KthreadElsewhere))
         && u64::from(v.nr_running(prev)) <= most
@@ -205,7 +208,7 @@ fn per_cpu_kthread_stacks<V: View>(v: &V, prev: CpuId, util: u64) -> bool {
 }
 
 /// The CPU before the previous one. It is overwritten with the previous CPU here, whether it is
-/// taken or not.
+/// taken or not (before 5.12 if it is taken).
 fn check_recent<V: View>(
     v: &mut V,
     prev: CpuId,
@@ -214,7 +217,8 @@ fn check_recent<V: View>(
     spare: &mut Spare,
 ) -> Option<Sibling> {
     let recent = v.recent_used_cpu();
-    if !broken(v, M::RecentKept) {
+    let of_waker = v.rules().recent_cpu_of_waker;
+    if !of_waker && !broken(v, M::RecentKept) {
         v.set_recent_used_cpu(prev);
     }
     if recent == prev
@@ -231,6 +235,9 @@ fn check_recent<V: View>(
     if in_other_cluster(v, recent, target) {
         spare.recent = Some(recent);
         return None;
+    }
+    if of_waker {
+        v.set_recent_used_cpu(prev);
     }
     if broken(v, M::RecentIfTaken) {
         v.set_recent_used_cpu(recent);
@@ -253,7 +260,8 @@ fn search_domain<V: View>(
 ) -> Sibling {
     let place = &v.topo().cpus[target.index()];
     let llc = place.llc;
-    if let Some(level) = place.sd_asym.filter(|_| v.topo().asym_cpucap) {
+    let by_capacity = v.topo().asym_cpucap && v.rules().sis_by_capacity;
+    if let Some(level) = place.sd_asym.filter(|_| by_capacity) {
         let (found, scanned) = select_idle_capacity(v, level, target, util);
         v.note_scanned(scanned);
         let reason = if found.is_some() {
@@ -270,6 +278,9 @@ fn search_domain<V: View>(
         return Sibling::slow(target, Reason::NoLlc, SisPath::NoLlc, false);
     }
     v.look_at_llc(llc);
+    if v.rules().search_in_turns {
+        return search_in_turns(v, target, llc);
+    }
     let mut has_idle_core = false;
     if v.topo().smt_active {
         let sis_core = v.feat(Feat::SIS_CORE) || broken(v, M::SisCoreIgnored);
@@ -350,7 +361,7 @@ fn select_idle_cpu<V: View>(
 ) -> Result<(CpuId, Reason), Reason> {
     let llc = v.topo().cpus[target.index()].llc;
     let prop = v.feat(Feat::SIS_PROP) && !has_idle_core;
-    let mut limit = if prop { sis_prop_limit(v)? } else { u32::MAX };
+    let mut limit = if prop { sis_prop(v)? } else { u32::MAX };
     if v.feat(Feat::SIS_UTIL) {
         let scan = v.nr_idle_scan(llc).max(0) as u64;
         limit = shifted(v, scan, M::LimitUp, M::LimitDown) as u32;
@@ -438,19 +449,12 @@ fn search_cores<V: View>(
 
 /// SIS_PROP: as many CPUs as the average search can look at in the average idle time, at least 3
 /// (kernel 6.5 `sched/fair.c`, `select_idle_cpu()`).
-fn sis_prop_limit<V: View>(v: &mut V) -> Result<u32, Reason> {
+fn sis_prop<V: View>(v: &mut V) -> Result<u32, Reason> {
     let place = &v.topo().cpus[v.this_cpu().index()];
     if place.sd_llc.is_none() {
         return Err(Reason::NoLlc);
     }
-    let span = u64::from(place.llc_size);
-    let span_avg = span.saturating_mul(v.wake_avg_idle());
-    let cost = v.avg_scan_cost() + 1;
-    let number = if span_avg > 4 * cost {
-        span_avg / cost
-    } else {
-        4
-    };
-    // The kernel's loop stops as its count reaches 0, so it looks at one CPU less.
-    Ok(u32::try_from(number - 1).unwrap_or(u32::MAX))
+    let span = place.llc_size;
+    let (idle, cost) = (v.wake_avg_idle(), v.avg_scan_cost() + 1);
+    Ok(sis_prop_limit(span, idle, cost))
 }

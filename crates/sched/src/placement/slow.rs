@@ -2,6 +2,7 @@
 //! it, and wake-ups in domains that balance on wake-up.
 
 use super::mutation::{Mutation as M, broken, shifted};
+use super::slow_by_load::find_idlest_group_by_load;
 use super::view::{View, core_cookie_match, fits_capacity};
 use std::cmp::Ordering;
 use wakelab_machine::domains::sd;
@@ -75,7 +76,11 @@ pub(super) fn find_idlest_cpu<V: View>(
         if domain.flags & sd_flag == 0 {
             continue;
         }
-        let Some(group) = find_idlest_group(v, cpu, level) else {
+        let group = match v.rules().groups_by_load {
+            true => find_idlest_group_by_load(v, cpu, level, sd_flag),
+            false => find_idlest_group(v, cpu, level),
+        };
+        let Some(group) = group else {
             continue;
         };
         new_cpu = find_idlest_group_cpu(v, group, cpu);

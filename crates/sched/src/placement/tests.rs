@@ -7,3 +7,4 @@ mod patches;
 mod search;
 mod slow;
 mod steps;
+mod turns;

@@ -52,6 +52,10 @@ pub trait View {
     fn allowed_word(&self, llc: LlcId, index: usize) -> u64;
     /// The task's share of its CPU's load (`task_h_load`).
     fn task_h_load(&mut self) -> u64;
+    /// The task's utilisation (`task_util`), where that is not `task_util_est`.
+    fn task_util(&self) -> u64 {
+        self.task_util_est()
+    }
     /// The task's estimated utilisation (`task_util_est`).
     fn task_util_est(&self) -> u64;
     /// Brings the sleeping task's averages up to date (`sync_entity_load_avg`).
@@ -60,6 +64,8 @@ pub trait View {
     fn recent_used_cpu(&self) -> CpuId;
     /// Overwrites it.
     fn set_recent_used_cpu(&mut self, cpu: CpuId);
+    /// Overwrites that of the waker with its CPU; nothing in recordings, which are of later releases.
+    fn note_cpu_of_waker(&mut self) {}
 
     /// `idle_cpu()` (and `available_idle_cpu()`: no CPU is a preempted virtual one).
     fn idle_cpu(&self, cpu: CpuId) -> bool;
@@ -79,6 +85,10 @@ pub trait View {
     fn nr_delayed(&self, cpu: CpuId) -> u32;
     /// `cpu_load`.
     fn cpu_load(&self, cpu: CpuId) -> u64;
+    /// The load average of a CPU with what sleeps (`cfs_rq_load_avg`), where that is not `cpu_load`.
+    fn cpu_load_avg(&self, cpu: CpuId) -> u64 {
+        self.cpu_load(cpu)
+    }
     /// `cpu_load_without` the task.
     fn cpu_load_without(&mut self, cpu: CpuId) -> u64;
     /// `cpu_runnable_without` the task.
@@ -110,7 +120,7 @@ pub trait View {
     /// A core's cookie as of its last pick, 0 for none; asked of any of its CPUs.
     fn core_cookie(&self, cpu: CpuId) -> u64;
 
-    /// `wake_avg_idle` of this CPU, aged to now, ns (SIS_PROP).
+    /// `wake_avg_idle` of this CPU, aged to now, ns (SIS_PROP); before 5.12 a 512th of `avg_idle`.
     fn wake_avg_idle(&mut self) -> u64;
     /// `avg_scan_cost` of this CPU's LLC domain, ns (SIS_PROP).
     fn avg_scan_cost(&self) -> u64;

@@ -2,7 +2,7 @@
 
 use super::decision::{AffinePath, WakeAffine};
 use super::mutation::{Mutation as M, broken, shifted};
-use super::view::{View, cpus_share_cache};
+use super::view::{View, cpus_share_cache, fits_capacity};
 use crate::features::Feat;
 use wakelab_machine::CpuId;
 
@@ -32,6 +32,23 @@ pub(super) fn almost_idle_cpu<V: View>(v: &mut V, cpu: CpuId) -> bool {
     v.cpu_load_without(cpu) <= threshold
 }
 
+/// Whether a machine of unequal CPUs keeps a wake-up from being affine, since the task does not fit
+/// both CPUs (kernel `sched/fair.c`, `wake_cap()`, before 5.7).
+pub(super) fn wake_cap<V: View>(v: &mut V, prev: CpuId) -> bool {
+    if v.rules().sis_by_capacity || !v.topo().asym_cpucap {
+        return false;
+    }
+    let cpus = &v.topo().cpus;
+    let least = cpus[prev.index()].capacity;
+    let least = u64::from(least.min(cpus[v.this_cpu().index()].capacity));
+    let most = u64::from(cpus.iter().map(|cpu| cpu.capacity).max().unwrap_or(0));
+    if most - least < most >> 3 {
+        return false;
+    }
+    v.sync_entity_load_avg();
+    !fits_capacity(v.task_util_est(), least)
+}
+
 /// Where the idle search starts (kernel `sched/fair.c`, `wake_affine()`). `pct` is the
 /// `imbalance_pct` of the lowest affine domain that has both CPUs.
 pub(super) fn wake_affine<V: View>(v: &mut V, pct: u32, prev: CpuId, sync: bool) -> WakeAffine {
@@ -58,7 +75,8 @@ pub(super) fn wake_affine<V: View>(v: &mut V, pct: u32, prev: CpuId, sync: bool)
 }
 
 /// Decides by who is idle now (kernel `sched/fair.c`, `wake_affine_idle()`). An idle waking CPU
-/// means that an interrupt wakes; it attracts the task only within its cache.
+/// means that an interrupt wakes; it attracts the task only within its cache. Before 5.12 the
+/// previous CPU is not looked at for its own sake.
 fn wake_affine_idle<V: View>(v: &mut V, prev: CpuId, sync: bool) -> Option<(CpuId, AffinePath)> {
     let this = v.this_cpu();
     if v.idle_cpu(this)
@@ -77,7 +95,8 @@ fn wake_affine_idle<V: View>(v: &mut V, prev: CpuId, sync: bool) -> Option<(CpuI
     if sync && only_task(v, this) && !broken(v, M::SyncSkipped) {
         return Some((this, AffinePath::Sync));
     }
-    let idle = v.idle_cpu(prev) && !broken(v, M::PrevIdleSkipped);
+    let looks = v.rules().affine_looks_at_prev && !broken(v, M::PrevIdleSkipped);
+    let idle = looks && v.idle_cpu(prev);
     if idle || almost_idle_cpu(v, prev) && !broken(v, M::AffineAlmostSkipped) {
         return Some((prev, AffinePath::PrevIdle));
     }

@@ -9,7 +9,8 @@ pub struct SchedAvg {
     pub last_update_time: u64,
     /// Decayed sum of weight (run queue) or of time runnable (entity).
     pub load_sum: u64,
-    /// Decayed sum of the number of runnable tasks, times 1024.
+    /// Decayed sum of the number of runnable tasks, times 1024; before 5.7 (`runnable_load_sum`) of the
+    /// runnable weight (run queue) or of time queued (entity).
     pub runnable_sum: u64,
     /// Decayed sum of time running, times 1024.
     pub util_sum: u32,
@@ -17,7 +18,8 @@ pub struct SchedAvg {
     pub period_contrib: u32,
     /// Load average: 1024 is one nice-0 task always runnable.
     pub load_avg: u64,
-    /// Runnable average: 1024 is one task always runnable.
+    /// Runnable average: 1024 is one task always runnable; before 5.7 the load average of what is
+    /// queued (`runnable_load_avg`).
     pub runnable_avg: u64,
     /// Utilisation: 1024 is one CPU always busy.
     pub util_avg: u64,
@@ -65,7 +67,8 @@ pub struct SchedEntity {
     pub task: TaskId,
     /// The group that it stands for, none for a task.
     pub tg: TgId,
-    /// `runnable_weight`: a group's `h_nr_running` as last seen.
+    /// `runnable_weight`: a group's `h_nr_running` as last seen; before 5.7 the weight, and a group's as
+    /// far as it is queued, unscaled.
     pub runnable_weight: u64,
     /// Its averages.
     pub avg: SchedAvg,

@@ -103,6 +103,8 @@ pub struct CfsRq {
     pub on_list: bool,
     /// SCHED_IDLE group.
     pub idle: bool,
+    /// Sum of the runnable weights of what is queued (`runnable_weight`, before 5.7).
+    pub runnable_weight: u64,
 }
 
 /// `struct rq`: a CPU's run queue.

@@ -255,6 +255,9 @@ impl<W: Workload> Engine<W> {
         task.left -= written;
         let done = task.left == 0;
         let pipe = matches!(chan.content, Content::Pipe(_));
+        if pipe && self.sched.rules.pipe_wakes_all {
+            return self.old_pipe_op_ends(cpu, p, written > 0, done);
+        }
         let wake_writer = done && pipe && task.wake_next && !chan.is_full();
         let mut lead = self.unlock(cpu, id);
         if arrived {
@@ -284,6 +287,9 @@ impl<W: Workload> Engine<W> {
         let chan = &mut self.chans[id.index()];
         let was_full = chan.is_full();
         let (read, wake_senders, arrived) = match &mut chan.content {
+            Content::Pipe(_) if self.sched.rules.pipe_wakes_all => {
+                return self.old_pipe_read(cpu, p);
+            }
             Content::Pipe(ring) => (ring.read(task.left), false, false),
             Content::Socket(stream) => {
                 let (read, wake_senders) = stream.receive(task.left);
@@ -357,7 +363,7 @@ impl<W: Workload> Engine<W> {
 
     /// A system call is over; on to the next unless the CPU must reschedule.
     #[inline(always)]
-    fn op_ends(&mut self, cpu: CpuId, p: TaskId, stage: Stage, lead: u64) {
+    pub(super) fn op_ends(&mut self, cpu: CpuId, p: TaskId, stage: Stage, lead: u64) {
         self.tasks[p.index()].stage = stage;
         if lead <= MAX_LEAD && self.cpus[cpu.index()].queue_at == NEVER {
             self.run_task(cpu, lead);
@@ -368,7 +374,7 @@ impl<W: Workload> Engine<W> {
 
     /// Lets go of a channel's lock and returns what that took, ns.
     #[inline(always)]
-    fn unlock(&mut self, cpu: CpuId, id: ChanId) -> u64 {
+    pub(super) fn unlock(&mut self, cpu: CpuId, id: ChanId) -> u64 {
         let (next, wake) = self.chans[id.index()].mutex.unlock();
         match next {
             Next::Nobody => {}

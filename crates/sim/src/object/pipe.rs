@@ -1,4 +1,4 @@
-//! A pipe: pages of bytes in a ring (kernel `fs/pipe.c`, 6.1 and 6.5).
+//! A pipe: pages of bytes in a ring (kernel `fs/pipe.c`, the same in 5.2, 6.1 and 6.5).
 //!
 //! A write joins the last page if it fits there whole, else it takes a new page. A page that was
 //! read empty is released, so the capacity in bytes varies with the sizes of the writes.
@@ -28,6 +28,12 @@ impl Ring {
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
+    }
+
+    /// Pages with something to read.
+    #[inline(always)]
+    pub fn pages(&self) -> u32 {
+        self.head - self.tail
     }
 
     /// `pipe_full`: no page is free, though the last may have room.

@@ -33,10 +33,8 @@ pub struct Scene {
 
 impl Scene {
     pub fn config(&self) -> RunConfig {
-        let rules = match self.release {
-            Release::V6_5 => DomainRules::v6_5(),
-            Release::V6_12 | Release::V6_18 => DomainRules::v6_12(),
-        };
+        let (major, minor) = self.release.number();
+        let rules = DomainRules::for_release(major, minor);
         RunConfig {
             machine: Arc::clone(&self.machine),
             topology: Arc::new(SchedTopology::build(&self.machine, &rules)),

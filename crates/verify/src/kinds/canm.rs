@@ -73,6 +73,7 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
         buddy: r.bud.0,
         since_exec: r.now.wrapping_sub(r.ex) as i64,
         cookie_match: r.ckm.0,
+        hot_between_siblings: false,
     };
     let destination = Destination {
         nr_running: r.dnr,

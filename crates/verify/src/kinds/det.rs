@@ -50,7 +50,7 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
         _ => r.ut.0,
     };
     let lb_min = header.feature(r.s, "LB_MIN")?;
-    let moves = r.can.0 && take_from_imbalance(&mut env, size, lb_min);
+    let moves = r.can.0 && take_from_imbalance(&mut env, size, lb_min, false);
     Ok(Comparison::new()
         .same("moved", r.mv.0, moves)
         .same("imbalance", r.imb1, env.imbalance)

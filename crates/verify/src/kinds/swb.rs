@@ -49,6 +49,7 @@ fn check(header: &Header, line: &[u8]) -> Result<Outcome, Problem> {
         balance_cpus: &balance_cpus,
         dst_nr_running: r.nr,
         dst_ttwu_pending: r.tp.0,
+        always_newly_idle: false,
     };
     let ours = should_we_balance(
         &env,

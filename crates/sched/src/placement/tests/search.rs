@@ -131,7 +131,7 @@ fn part_mask(v: &Recorded<'_>, space: &Space) -> CpuMask {
     let ranks = |mask: &CpuMask| mask.iter().map(|rank| llc.cpus[rank.index()]).collect();
     let all: CpuMask = llc.cpus.iter().copied().collect();
     match space.part {
-        Part::Whole => all,
+        Part::Whole | Part::Span => all,
         Part::Cluster(rank) => ranks(&llc.cluster[rank]),
         Part::Rest(rank) => all.and_not(&ranks(&llc.cluster[rank])),
     }
