@@ -59,12 +59,14 @@ fn price(touches: &mut Touches) -> u64 {
 }
 
 impl World {
-    fn new(preset: &str) -> World {
+    fn new(preset: &str, release: Release) -> World {
         let machine = Machine::preset(preset).unwrap();
-        let topo = Arc::new(SchedTopology::build(&machine, &DomainRules::v6_5()));
+        let (major, minor) = release.number();
+        let rules = DomainRules::for_release(major, minor);
+        let topo = Arc::new(SchedTopology::build(&machine, &rules));
         let tun = Tunables::for_machine(machine.ncpu(), 250);
-        let features = Features::defaults(Release::V6_5);
-        let mut sched = Sched::new(topo, Rules::of(Release::V6_5), features, tun);
+        let features = Features::defaults(release);
+        let mut sched = Sched::new(topo, Rules::of(release), features, tun);
         let group = sched.add_group("group", TgId::ROOT, 1024);
         World {
             sched,
@@ -214,9 +216,10 @@ proptest! {
     #[test]
     fn tasks_are_kept_and_counted(
         machine in 0..MACHINES.len(),
+        release in prop::sample::select(&Release::ALL[..]),
         ops in prop::collection::vec(op(), 1..300),
     ) {
-        let mut world = World::new(MACHINES[machine]);
+        let mut world = World::new(MACHINES[machine], release);
         for op in &ops {
             world.apply(op);
             world.check()?;
@@ -224,9 +227,13 @@ proptest! {
     }
 
     #[test]
-    fn the_same_happens_again(machine in 0..MACHINES.len(), ops in prop::collection::vec(op(), 1..100)) {
+    fn the_same_happens_again(
+        machine in 0..MACHINES.len(),
+        release in prop::sample::select(&Release::ALL[..]),
+        ops in prop::collection::vec(op(), 1..100),
+    ) {
         let run = || {
-            let mut world = World::new(MACHINES[machine]);
+            let mut world = World::new(MACHINES[machine], release);
             ops.iter().for_each(|op| world.apply(op));
             let cpus: Vec<_> = world.sched.tasks.iter().map(|task| (task.cpu, task.nr_migrations)).collect();
             (cpus, world.sched.lb.stats)

@@ -330,9 +330,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// The releases of the older fair class.
+const CFS_RELEASES: [Release; 3] = [Release::V5_2, Release::V5_19, Release::V6_5];
+
 impl Scene {
-    fn crowd() -> Scene {
-        let mut scene = Scene::new(Release::V6_5, 4);
+    fn crowd(release: Release) -> Scene {
+        let mut scene = Scene::new(release, 4);
         let a = scene.sched.add_group("a", TgId::ROOT, 1024);
         let b = scene.sched.add_group("b", a, 512);
         scene.sched.add_group("c", TgId::ROOT, 4096);
@@ -404,6 +407,15 @@ impl Scene {
             cfs.weight,
             queued.iter().map(|se| of(se).weight).sum::<u64>()
         );
+        if sched.rules.runnable_load {
+            let runnable = queued.iter().map(|se| of(se).runnable_weight).sum::<u64>();
+            assert_eq!(cfs.runnable_weight, runnable);
+            assert!(
+                queued
+                    .iter()
+                    .all(|se| of(se).runnable_weight <= of(se).weight)
+            );
+        }
         assert_eq!(cfs.nr_running as usize, queued.len());
         let idle = queued.iter().filter(|se| of(se).idle).count();
         assert_eq!(cfs.idle_nr_running as usize, idle);
@@ -532,8 +544,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn sums_and_counts_hold_after_any_sequence(steps in prop::collection::vec(step(), 1..200)) {
-        let mut scene = Scene::crowd();
+    fn sums_and_counts_hold_after_any_sequence(
+        release in prop::sample::select(&CFS_RELEASES[..]),
+        steps in prop::collection::vec(step(), 1..200),
+    ) {
+        let mut scene = Scene::crowd(release);
         let mut floor: Vec<u64> = scene.sched.cfs.iter().map(|cfs| cfs.min_vruntime).collect();
         for step in &steps {
             scene.apply(step);
@@ -546,8 +561,11 @@ proptest! {
     }
 
     #[test]
-    fn loads_are_the_sum_of_their_parts(steps in prop::collection::vec(step(), 1..200)) {
-        let mut scene = Scene::crowd();
+    fn loads_are_the_sum_of_their_parts(
+        release in prop::sample::select(&CFS_RELEASES[..]),
+        steps in prop::collection::vec(step(), 1..200),
+    ) {
+        let mut scene = Scene::crowd(release);
         for step in &steps {
             // Two cases in which the kernel's sums do drift: a sleeper's weight changes while its
             // load is not up to date, and weights at which 32-bit sums overflow.
@@ -600,4 +618,26 @@ fn a_wake_up_that_moves_a_task_keeps_its_lag() {
         "lag {before} became {after}"
     );
     assert!(scene.sched.tasks[stays.index()].on_rq);
+}
+
+/// Kernel 5.2 `sched/fair.c`, `enqueue_runnable_load_avg()`: what sleeps is in the load average and not
+/// in the load that CPUs are compared by, also by way of groups.
+#[test]
+fn before_5_7_a_cpu_s_load_is_that_of_what_is_queued() {
+    let mut scene = Scene::new(Release::V5_2, 1);
+    let tg = scene.sched.add_group("group", TgId::ROOT, 1024);
+    let stays = scene.fork(TgId::ROOT, Policy::Normal, 0, 0);
+    let member = scene.fork(tg, Policy::Normal, 0, 0);
+    scene.run(500);
+    let full = scene.sched.cpu_load(CpuId(0));
+    assert!(full.abs_diff(2048) < 60, "two tasks' load: {full}");
+    scene.sleep(member);
+    let load = scene.sched.cpu_load(CpuId(0));
+    assert!(load.abs_diff(1024) < 40, "one is left: {load}");
+    scene.sleep(stays);
+    assert!(scene.sched.cpu_load(CpuId(0)) < 40);
+    assert!(
+        scene.sched.cfs[0].avg.load_avg > 1000,
+        "both are still attached"
+    );
 }
