@@ -9,12 +9,16 @@ use wakelab_sched::core_sched::fault::without_the_cookie_check;
 use wakelab_sched::features::{Feat, FeatureSet};
 use wakelab_sched::{Cookie, Release};
 
-/// Scenes in which most tasks have one of a few cookies.
+/// Scenes in which most tasks have one of a few cookies, of releases that have core scheduling.
 fn cookie_scene_strategy() -> impl Strategy<Value = Scene> {
     let cookies = prop::collection::vec(0u64..=3, 20);
     (scene_strategy(), cookies).prop_map(|(mut scene, cookies)| {
         for (task, cookie) in scene.tasks.iter_mut().zip(cookies) {
             task.attributes.cookie = (cookie != 0).then_some(Cookie(cookie));
+        }
+        if scene.release == Release::V5_2 {
+            scene.release = Release::V5_19;
+            scene.features = FeatureSet::defaults(Release::V5_19);
         }
         scene
     })

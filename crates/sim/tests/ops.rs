@@ -101,12 +101,18 @@ impl Workload for Script {
 }
 
 fn run(script: Script) -> Result<Outcome, RunError> {
+    run_on(Release::V6_12, script)
+}
+
+fn run_on(release: Release, script: Script) -> Result<Outcome, RunError> {
     let machine = Machine::from_toml(CORE, "core.toml").expect("a machine");
+    let (major, minor) = release.number();
+    let rules = DomainRules::for_release(major, minor);
     let config = RunConfig {
-        topology: Arc::new(SchedTopology::build(&machine, &DomainRules::v6_12())),
+        topology: Arc::new(SchedTopology::build(&machine, &rules)),
         machine: Arc::new(machine),
-        release: Release::V6_12,
-        features: FeatureSet::defaults(Release::V6_12),
+        release,
+        features: FeatureSet::defaults(release),
         grouping: Grouping::Root,
         start: Start::Forked,
         seed: 1,
@@ -262,4 +268,45 @@ fn all_readers_that_sleep_get_their_part_of_one_message() {
         ]);
         assert_eq!(run(script).err(), None, "{chan:?}");
     }
+}
+
+/// Wake-ups of a run of two tasks on CPU 0 and one on CPU 1.
+fn wakeups(release: Release, here: [Vec<Op>; 2], there: Vec<Op>) -> f64 {
+    let [first, second] = here;
+    let script = Script::new(vec![
+        (None, main_of(3, &[])),
+        (Some(0), first),
+        (Some(0), second),
+        (Some(1), there),
+    ]);
+    metric(&run_on(release, script).expect("it ends"), "wakeups")
+}
+
+const PIPE: ChanId = ChanId(0);
+
+/// Kernel 5.2 `fs/pipe.c`, `pipe_write()` and `pipe_wait()`: waits are not exclusive, so that one
+/// write wakes both readers, and the second of them sleeps again.
+#[test]
+fn before_5_5_a_write_to_a_pipe_wakes_all_readers() {
+    let count = |release| {
+        let reader = || vec![Op::Read(PIPE, 100)];
+        let write = [Op::Sleep(Ns(MS)), Op::Write(PIPE, 100)];
+        wakeups(release, [reader(), reader()], [write, write].concat())
+    };
+    assert_eq!(count(Release::V5_2), count(Release::V5_19) + 1.0);
+    assert_eq!(count(Release::V5_19), count(Release::V6_12));
+}
+
+/// Kernel 5.2 `fs/pipe.c`, `pipe_read()`: a read wakes writers if it emptied a page, where it later
+/// does if the pipe was full.
+#[test]
+fn before_5_5_a_read_wakes_writers_when_a_page_is_empty() {
+    let count = |release| {
+        let reads =
+            [100, 100, 3896, 62_000].map(|bytes| [Op::Sleep(Ns(MS)), Op::Read(PIPE, bytes)]);
+        let writer = vec![Op::Write(PIPE, 66_096)];
+        wakeups(release, [reads.concat(), Vec::new()], writer)
+    };
+    // The first two reads of a full pipe leave its first page as it is, and wake nobody.
+    assert_eq!(count(Release::V5_2), count(Release::V6_5) - 2.0);
 }

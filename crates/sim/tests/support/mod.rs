@@ -135,7 +135,7 @@ pub fn machine_of(
 
 /// A release, and features that the model acts on in it, any of them flipped.
 fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
-    const FLIPPED: [Feat; 25] = [
+    const FLIPPED: [Feat; 28] = [
         Feat::GENTLE_FAIR_SLEEPERS,
         Feat::START_DEBIT,
         Feat::NEXT_BUDDY,
@@ -161,6 +161,9 @@ fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
         Feat::SIS_COOKIE,
         Feat::FORCE_IDLE_PUSH,
         Feat::FORCE_IDLE_LB,
+        Feat::SIS_PROP,
+        Feat::SIS_AVG_CPU,
+        Feat::SIS_CORE,
     ];
     let release = prop::sample::select(&Release::ALL[..]);
     (release, any::<u32>()).prop_map(|(release, flips)| {
