@@ -80,7 +80,7 @@ fn errors_name_line_column_word_and_what_was_expected() {
         (
             "\"6.5\"",
             "\"6.9\"",
-            "test.toml:4:10: kernel '6.9' is not known, expected one of 6.5",
+            "test.toml:4:10: kernel '6.9' is not known, expected one of 5.2, 5.19, 6.5",
         ),
         (
             "\"root\"",
