@@ -6,8 +6,8 @@
 //! 2. `wake_affine`: `wake_wide`, `wake_affine_idle`, `wake_affine_weight`: the waking or the
 //!    previous CPU as the target of the fast path.
 //! 3. `sibling`: `select_idle_sibling` and its steps: target, previous, per-CPU kernel thread,
-//!    recent CPU, SMT sibling, LLC; `search` is the loop over the LLC as bit masks, `capacity` the
-//!    search on asymmetric machines.
+//!    recent CPU, SMT sibling, LLC; `idle` is the check of a CPU that they share, `search` the loop
+//!    over the LLC as bit masks, `capacity` the search on asymmetric machines.
 //! 4. `slow`: the slow path, the idlest CPU of the idlest group.
 //!
 //! What releases before 5.5 and 5.12 do in another way has rooms of its own: `slow_by_load`, `turns`.
@@ -19,6 +19,7 @@
 
 mod capacity;
 mod decision;
+mod idle;
 mod live;
 mod mutation;
 mod ranks;

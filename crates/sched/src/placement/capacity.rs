@@ -1,5 +1,6 @@
 //! Machines whose CPUs differ in capacity.
 
+use super::idle::{At, is_idle_cpu};
 use super::view::{View, fits_capacity};
 use wakelab_machine::CpuId;
 
@@ -28,7 +29,7 @@ pub(super) fn select_idle_capacity<V: View>(
             continue;
         }
         scanned += 1;
-        if !v.idle_cpu(cpu) && !v.sched_idle_cpu(cpu) {
+        if !is_idle_cpu(v, cpu, At::Unmatched) {
             continue;
         }
         let capacity = v.capacity_of(cpu);

@@ -4,9 +4,10 @@
 //! same CPUs are bits of a few words, so the loop's result and the number of its steps come from
 //! masks and bit counts. The kernel's loop itself stands in the tests, which compare the two.
 
+use super::idle::{At, cookie_fits};
 use super::mutation::{Mutation, broken};
 use super::ranks::LlcRanks;
-use super::view::{View, cpu_cookie_match};
+use super::view::View;
 use wakelab_machine::mask::MAX_CPUS;
 use wakelab_machine::{CpuId, LlcId};
 
@@ -98,7 +99,10 @@ fn span_word(llc: &LlcRanks, index: usize) -> u64 {
     }
 }
 
-/// CPUs that a search may take: idle, or with SCHED_IDLE tasks only.
+/// CPUs that a search may take: idle, or with SCHED_IDLE tasks only. The half of [`is_idle_cpu`] that
+/// [`cookie_fits`] leaves, of 64 CPUs at once.
+///
+/// [`is_idle_cpu`]: super::idle::is_idle_cpu
 #[inline(always)]
 fn idle_enough<V: View>(v: &V, llc: LlcId, index: usize) -> u64 {
     if broken(v, Mutation::ScanSchedIdleIgnored) {
@@ -108,7 +112,7 @@ fn idle_enough<V: View>(v: &V, llc: LlcId, index: usize) -> u64 {
 }
 
 /// The first idle CPU within so many CPUs looked at (the plain loop of kernel `sched/fair.c`,
-/// `select_idle_cpu()`, with `__select_idle_cpu()` at each step).
+/// `select_idle_cpu()`, with `__is_idle_cpu()` at each step, which releases call `__select_idle_cpu()`).
 pub(super) fn scan_cpus<V: View>(v: &V, space: Space, limit: u32) -> CpuScan {
     let llc = v.ranks().llc(space.llc);
     let mut visited = 0;
@@ -130,7 +134,7 @@ pub(super) fn scan_cpus<V: View>(v: &V, space: Space, limit: u32) -> CpuScan {
                 };
             }
             let cpu = llc.cpus[index * 64 + bit.trailing_zeros() as usize];
-            if cpu_cookie_match(v, cpu) || broken(v, Mutation::ScanCookieIgnored) {
+            if cookie_fits(v, cpu, At::Scan) {
                 return CpuScan {
                     found: Some(cpu),
                     visited: before + 1,

@@ -2,13 +2,11 @@
 
 use super::capacity::{asym_fits_cpu, select_idle_capacity};
 use super::decision::{Reason, SearchStats, SisPath};
+use super::idle::{At, cookie_fits, is_idle_cpu};
 use super::mutation::{Mutation as M, broken, shifted};
 use super::search::{CpuScan, Part, Space, scan_cores, scan_cpus};
 use super::turns::{search_in_turns, sis_prop_limit};
-use super::view::{
-    View, core_cookie_match, cpu_cookie_match, cpus_share_cache, cpus_share_resources,
-    fits_capacity,
-};
+use super::view::{View, cpus_share_cache, cpus_share_resources, fits_capacity};
 use super::wake_affine::almost_idle_cpu;
 use crate::features::Feat;
 use wakelab_machine::{CpuId, LlcId};
@@ -114,8 +112,10 @@ pub(super) fn select_idle_sibling<V: View>(v: &mut V, prev: CpuId, target: CpuId
 /// Whether one CPU can be taken without a search. `almost`: whether an almost idle one counts.
 fn good<V: View>(v: &mut V, cpu: CpuId, almost: bool, util: u64) -> Option<Good> {
     v.look_at(cpu);
-    let good = if v.idle_cpu(cpu) || v.sched_idle_cpu(cpu) && !broken(v, M::SchedIdleIgnored) {
+    let good = if is_idle_cpu(v, cpu, At::Single) {
         Good::Idle
+    } else if !cookie_fits(v, cpu, At::Single) {
+        return None;
     } else if almost && almost_idle_cpu(v, cpu) {
         Good::AlmostIdle
     } else if fits_remaining_capacity(v, cpu, util) {
@@ -123,9 +123,7 @@ fn good<V: View>(v: &mut V, cpu: CpuId, almost: bool, util: u64) -> Option<Good>
     } else {
         return None;
     };
-    let cookie =
-        !v.feat(Feat::SIS_COOKIE) || core_cookie_match(v, cpu) || broken(v, M::CookieIgnored);
-    (cookie && asym_fits_cpu(v, util, cpu)).then_some(good)
+    asym_fits_cpu(v, util, cpu).then_some(good)
 }
 
 /// UTIL_FITS_CAPACITY: what is queued on the CPU and the task together leave 20 % of it free.
@@ -343,10 +341,7 @@ fn select_idle_smt<V: View>(v: &V, cpu: CpuId, llc: LlcId) -> Option<CpuId> {
         sibling != cpu
             && (v.allowed(sibling) || broken(v, M::SmtNotAllowed))
             && (v.topo().cpus[sibling.index()].llc == llc || broken(v, M::SmtAnyCache))
-            && (v.idle_cpu(sibling) || v.sched_idle_cpu(sibling))
-            && (!v.feat(Feat::SIS_COOKIE)
-                || cpu_cookie_match(v, sibling)
-                || broken(v, M::SmtCookieIgnored))
+            && is_idle_cpu(v, sibling, At::Smt)
     })
 }
 

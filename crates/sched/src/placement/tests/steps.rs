@@ -376,6 +376,36 @@ fn sis_cookie_accepts_a_wholly_idle_core_at_the_target() {
     assert_eq!(decide(&[1]), Reason::NoIdleCpu);
 }
 
+/// What SIS_COOKIE asks of a single CPU and of an SMT sibling when the task has cookie 7, CPU 1's core
+/// has the cookie given, and the CPUs given are idle (9 is CPU 1's sibling).
+fn beside_cookie(core_cookie: u64, idle: &[usize], sis_cookie: bool) -> Reason {
+    let mut core = vec![0; 16];
+    (core[1], core[9]) = (core_cookie, core_cookie);
+    let situation = TWO_LLCS.situation(V6_12, 1).idle(idle);
+    { situation.feature(Feat::SIS_COOKIE, sis_cookie) }
+        .call(|call| call.cookies = Some(Cookies { task: 7, core }))
+        .decide()
+        .reason
+}
+
+#[test]
+fn sis_cookie_asks_for_the_cores_cookie_at_the_sibling_and_the_single_cpu() {
+    for (core_cookie, off, on) in [
+        (7, Reason::TargetIdle, Reason::TargetIdle),
+        (5, Reason::TargetIdle, Reason::NoIdleCpu),
+    ] {
+        assert_eq!(beside_cookie(core_cookie, &[1], false), off);
+        assert_eq!(beside_cookie(core_cookie, &[1], true), on);
+    }
+    for (core_cookie, off, on) in [
+        (7, Reason::SmtSibling, Reason::SmtSibling),
+        (5, Reason::SmtSibling, Reason::NoIdleCpu),
+    ] {
+        assert_eq!(beside_cookie(core_cookie, &[9], false), off);
+        assert_eq!(beside_cookie(core_cookie, &[9], true), on);
+    }
+}
+
 #[test]
 fn the_waker_may_ask_for_its_own_cpu() {
     let mut current = TWO_LLCS.situation(V6_12, 1).idle(&[1]);
