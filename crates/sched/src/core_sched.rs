@@ -6,6 +6,7 @@
 
 mod forceidle;
 mod pick;
+pub mod prctl;
 mod prio;
 mod push;
 mod steal;
@@ -16,7 +17,7 @@ pub use pick::fault;
 pub use steal::Steal;
 
 use crate::ids::{Cookie, TaskId};
-use crate::state::Sched;
+use crate::state::{Mover, Sched};
 use wakelab_machine::CpuId;
 
 impl Sched {
@@ -31,9 +32,15 @@ impl Sched {
         if self.tasks[p.index()].core_queued {
             self.core_dequeue(cpu, p, crate::fair::flags::DEQUEUE_SAVE);
         }
-        self.tasks[p.index()].cookie = cookie;
+        self.core.cookies.get(cookie);
+        let old = std::mem::replace(&mut self.tasks[p.index()].cookie, cookie);
+        self.core.cookies.put(old);
         if cookie.is_some() && queued {
             self.core_enqueue(cpu, p);
+        }
+        if queued {
+            self.tasks[p.index()].arrived_at = self.now;
+            self.tasks[p.index()].moved_by = Some(Mover::Cookie);
         }
         if self.rqs[cpu.index()].curr == p {
             self.rqs[cpu.index()].need_resched = true;

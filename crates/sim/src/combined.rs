@@ -9,7 +9,8 @@ use crate::outcome::Metric;
 use crate::rng::Rng;
 use crate::work::{Attributes, Op, Session, Spawn, Workload};
 use wakelab_machine::Ns;
-use wakelab_sched::{Cookie, TaskId};
+use wakelab_sched::core_sched::prctl::CoreSchedError;
+use wakelab_sched::{Cookie, Sched, TaskId};
 
 /// How long those beside have made no task when the measured workload begins: three half-lives of
 /// PELT, so that loads and utilisation are near what they stay at, and longer than an LLC of a hundred
@@ -260,6 +261,20 @@ impl Workload for Combined {
             let running = &mut self.commands[usize::from(command)];
             running.command.work.ran_again(task, gap);
         }
+    }
+
+    fn core_sched_done(&mut self, task: TaskId, result: Result<Cookie, CoreSchedError>) {
+        if let Owner::Command { command, task } = self.owners[task.index()] {
+            let running = &mut self.commands[usize::from(command)];
+            running.command.work.core_sched_done(task, result);
+        }
+    }
+
+    /// The looks of the measured one.
+    fn observe(&mut self, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
+        let Running { command, tasks, .. } = &mut self.commands[0];
+        let task_of = |task: TaskId| task_of(tasks[task.index()]);
+        command.work.observe(sched, &task_of);
     }
 
     fn stopped(&mut self, session: u16) {

@@ -4,8 +4,9 @@ use crate::object::{Chan, ChanId};
 use crate::outcome::Metric;
 use crate::rng::Rng;
 use wakelab_machine::{CpuId, CpuMask, Ns};
+use wakelab_sched::core_sched::prctl::{CoreSchedCall, CoreSchedError};
 use wakelab_sched::state::Policy;
-use wakelab_sched::{Cookie, TaskId};
+use wakelab_sched::{Cookie, Sched, TaskId};
 
 /// One thing that a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub enum Op {
     Unpark(TaskId),
     /// Make a task; [`Workload::spawned`] is told which.
     Fork(Spawn),
+    /// Call `prctl(PR_SCHED_CORE)`; [`Workload::core_sched_done`] is told what came of it.
+    CoreSched(CoreSchedCall),
+    /// Let the workload look at the scheduler ([`Workload::observe`]), in no time.
+    Observe,
     /// The measured part begins, if the task is of the measured session.
     Start,
     /// The session ends so long from now, whatever its tasks do then: for workloads whose tasks never
@@ -60,11 +65,16 @@ impl Op {
                 role: role(spawn.role),
                 ..spawn
             }),
+            Op::CoreSched(call) => Op::CoreSched(CoreSchedCall {
+                pid: call.pid.map(task),
+                ..call
+            }),
             Op::Compute(_)
             | Op::Work(_)
             | Op::SpinFor(_)
             | Op::Sleep(_)
             | Op::Park
+            | Op::Observe
             | Op::Start
             | Op::StopAfter(_)
             | Op::Join
@@ -150,6 +160,13 @@ pub trait Workload {
     /// A session that is not the measured one has reached its [`Op::StopAfter`]: its tasks are to end.
     fn stopped(&mut self, _session: u16) {}
 
+    /// What an [`Op::CoreSched`] of the task gave: the cookie that it told or gave.
+    fn core_sched_done(&mut self, _task: TaskId, _result: Result<Cookie, CoreSchedError>) {}
+
+    /// What the scheduler's state is at an [`Op::Observe`]. `task_of` gives the scheduler's number of one of
+    /// the workload's tasks.
+    fn observe(&mut self, _sched: &Sched, _task_of: &dyn Fn(TaskId) -> TaskId) {}
+
     /// What the workload itself measured in a run of so much time, for the outcome; always the same
     /// names in the same order.
     fn metrics(&self, _time: Ns) -> Vec<Metric> {
@@ -193,6 +210,14 @@ impl Workload for Box<dyn Workload> {
 
     fn stopped(&mut self, session: u16) {
         self.as_mut().stopped(session);
+    }
+
+    fn core_sched_done(&mut self, task: TaskId, result: Result<Cookie, CoreSchedError>) {
+        self.as_mut().core_sched_done(task, result);
+    }
+
+    fn observe(&mut self, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
+        self.as_mut().observe(sched, task_of);
     }
 
     fn metrics(&self, time: Ns) -> Vec<Metric> {

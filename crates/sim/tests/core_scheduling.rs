@@ -38,6 +38,32 @@ proptest! {
     }
 }
 
+/// The same, some of them changing cookies while all run; few may have one to begin with.
+fn prctl_scene_strategy() -> impl Strategy<Value = Scene> {
+    let calls = prop::collection::vec(any::<bool>(), 20);
+    let bare = prop::bool::weighted(0.3);
+    (cookie_scene_strategy(), calls, bare).prop_map(|(mut scene, calls, bare)| {
+        for (task, call) in scene.tasks.iter_mut().zip(calls) {
+            task.prctl = call;
+            task.attributes.cookie = task.attributes.cookie.filter(|_| !bare);
+        }
+        scene
+    })
+}
+
+proptest! {
+    /// No core runs two cookies, whoever makes, gives and takes them meanwhile, and whomever for.
+    #[test]
+    fn so_it_does_while_cookies_change(scene in prctl_scene_strategy()) {
+        run_checked(&scene)?;
+    }
+
+    #[test]
+    fn and_with_push_and_pull(scene in prctl_scene_strategy().prop_map(with_both)) {
+        run_checked(&scene)?;
+    }
+}
+
 proptest! {
     /// What cores, pairs of cookies and tasks have adds up to the whole.
     #[test]

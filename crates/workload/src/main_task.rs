@@ -54,13 +54,28 @@ impl MainTask {
         if let Some(time) = self.stop_after.take() {
             return Op::StopAfter(time);
         }
-        if self.made < self.tasks {
+        if let Some(op) = self.next_fork() {
+            return op;
+        }
+        self.after_forks()
+    }
+
+    /// Whether the tasks are made, so that what follows has all of them.
+    pub fn has_made_all(&self) -> bool {
+        self.made == self.tasks
+    }
+
+    fn next_fork(&mut self) -> Option<Op> {
+        (self.made < self.tasks).then(|| {
             self.made += 1;
-            return Op::Fork(Spawn {
+            Op::Fork(Spawn {
                 role: self.made,
                 thread: self.thread,
-            });
-        }
+            })
+        })
+    }
+
+    fn after_forks(&mut self) -> Op {
         if let Some(task) = self.unparks.take() {
             return Op::Unpark(task);
         }

@@ -9,6 +9,7 @@
 //! in the thread, which does not block for them, so that to the host it never sleeps. To the host the
 //! same set-up of plain threads, without any guest, is the same.
 
+mod cores;
 mod hwlat;
 mod options;
 
@@ -18,11 +19,12 @@ use crate::main_task::MainTask;
 use crate::quantity::{Cycle, Written, below};
 use crate::spin::FOR_EVER;
 use crate::worksleep::TIMER_SLACK;
+use cores::Census;
 pub use hwlat::Hwlat;
 use hwlat::Noise;
 use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuId, Ns};
-use wakelab_sched::{Cookie, TaskId};
+use wakelab_sched::{Cookie, Sched, TaskId};
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
 use wakelab_sim::{Attributes, Metric, Op, Workload};
@@ -60,7 +62,11 @@ pub enum StartPlace {
 }
 
 /// The metrics of a run with the tracer.
-pub const METRICS: &[(&str, &str)] = hwlat::METRICS;
+pub const METRICS: &[(&str, &str)] = {
+    let [a, b, c, d] = hwlat::METRICS;
+    let [e, f, g] = cores::METRICS;
+    &[a, b, c, d, e, f, g]
+};
 
 impl Vms {
     /// Reads the words after `vms`.
@@ -148,8 +154,12 @@ enum State {
     Rest(Cycle, Ns),
     /// A vCPU of the tracer's machine: waits for the tracer,
     Await,
+    /// looks around at its start,
+    WindowBegins,
     /// has it for a window,
     Window,
+    /// looks around at its end,
+    WindowEnds,
     /// and for the rest of the period,
     WindowOver,
     /// moves it on to the next,
@@ -167,6 +177,7 @@ pub struct Run {
     /// CPUs of each core.
     cores: Vec<Vec<CpuId>>,
     noise: Option<Noise>,
+    census: Census,
     /// The first vCPU thread of the tracer's machine.
     first_vcpu: u32,
 }
@@ -180,13 +191,15 @@ impl Run {
         let tracer = spec.hwlat.map(|_| TaskId(first_vcpu));
         let main = MainTask::new(spec.tasks() as u32, true).stopping_after(spec.time);
         let firsts = cpus.filter(|&cpu| machine.siblings(cpu).first() == Some(cpu));
+        let cores: Vec<Vec<CpuId>> = firsts
+            .map(|cpu| machine.siblings(cpu).iter().collect())
+            .collect();
         Run {
             spec: *spec,
             main: main.unparking(tracer),
             states: Vec::new(),
-            cores: firsts
-                .map(|cpu| machine.siblings(cpu).iter().collect())
-                .collect(),
+            census: Census::new(&cores),
+            cores,
             noise: spec.hwlat.map(Noise::new),
             first_vcpu,
         }
@@ -237,15 +250,17 @@ impl Run {
                 let rest = cycle.period.0 - cycle.run.0 + slack.0;
                 (Op::Sleep(Ns(rest)), State::Run(cycle, slack))
             }
-            State::Await => (Op::Park, State::Window),
-            State::Window => (Op::SpinFor(hwlat.width), State::WindowOver),
+            State::Await => (Op::Park, State::WindowBegins),
+            State::WindowBegins => (Op::Observe, State::Window),
+            State::Window => (Op::SpinFor(hwlat.width), State::WindowEnds),
+            State::WindowEnds => (Op::Observe, State::WindowOver),
             State::WindowOver => {
                 if let Some(noise) = &mut self.noise {
                     noise.window_over();
                 }
                 (Op::Sleep(Ns(hwlat.period.0 - hwlat.width.0)), State::Move)
             }
-            State::Move if self.spec.vcpus == 1 => (Op::Work(GUEST_MOVE), State::Window),
+            State::Move if self.spec.vcpus == 1 => (Op::Work(GUEST_MOVE), State::WindowBegins),
             State::Move => (Op::Work(GUEST_MOVE), State::Kick),
             State::Kick => {
                 let next = (task.0 - self.first_vcpu + 1) % self.spec.vcpus;
@@ -299,9 +314,23 @@ impl Workload for Run {
         }
     }
 
+    fn observe(&mut self, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
+        let spec = self.spec;
+        let vcpu = |role| {
+            let (vm, vcpu) = spec.thread(role);
+            vcpu.map(|_| (task_of(TaskId(role)), vm < spec.busy))
+        };
+        self.census
+            .look(sched, (1..=spec.tasks() as u32).filter_map(vcpu));
+    }
+
     fn metrics(&self, time: Ns) -> Vec<Metric> {
-        self.noise
-            .map_or_else(Vec::new, |noise| noise.metrics(time))
+        let Some(noise) = self.noise else {
+            return Vec::new();
+        };
+        let mut metrics = noise.metrics(time);
+        metrics.extend(self.census.metrics());
+        metrics
     }
 }
 

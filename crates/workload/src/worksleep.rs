@@ -15,6 +15,7 @@ use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
 use crate::quantity::Uniform;
 use wakelab_machine::Ns;
 use wakelab_machine::topology::Machine;
+use wakelab_sched::core_sched::prctl::{Command, CoreSchedCall, Scope};
 use wakelab_sched::{Cookie, TaskId};
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
@@ -44,8 +45,11 @@ pub struct WorkSleep {
 pub enum Cookies {
     /// Nobody has one.
     None,
-    /// Threads 2n and 2n + 1 share one.
+    /// Threads 2n and 2n + 1 share one from the start.
     Pairs,
+    /// The same, given by the main task with `prctl` when all threads are made, as the tool `coresched` of
+    /// util-linux does: by then they run where they were placed without cookies.
+    PairsByPrctl,
 }
 
 const MS: u64 = 1_000_000;
@@ -74,7 +78,7 @@ const RANGE: &str = "a time such as 10ms or a range such as 0-10ms";
 const GRAMMAR: Grammar<WorkSleep> = Grammar {
     benchmark: NAME,
     expected: "expected -t/--threads N, -n/--cycles N, -w/--work RANGE, -s/--sleep RANGE or \
-         -c/--cookies none|pairs",
+         -c/--cookies none|pairs|pairs,by=prctl",
     options: &[
         Opt {
             short: 't',
@@ -120,7 +124,7 @@ const GRAMMAR: Grammar<WorkSleep> = Grammar {
             short: 'c',
             long: "cookies",
             takes: Takes::Text {
-                expected: "none or pairs",
+                expected: "none, pairs or pairs,by=prctl",
                 set: |w, text| {
                     w.cookies = Cookies::read(text)?;
                     Some(())
@@ -135,7 +139,16 @@ impl Cookies {
         match text {
             "none" => Some(Cookies::None),
             "pairs" => Some(Cookies::Pairs),
+            "pairs,by=prctl" => Some(Cookies::PairsByPrctl),
             _ => None,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Cookies::None => "none",
+            Cookies::Pairs => "pairs",
+            Cookies::PairsByPrctl => "pairs,by=prctl",
         }
     }
 }
@@ -168,10 +181,7 @@ impl Benchmark for WorkSleep {
             self.cycles,
             self.work,
             self.sleep,
-            match self.cookies {
-                Cookies::None => "none",
-                Cookies::Pairs => "pairs",
-            }
+            self.cookies.word()
         )
     }
 
@@ -180,11 +190,32 @@ impl Benchmark for WorkSleep {
     }
 }
 
+/// The calls that give each pair a cookie: one for the first of it, which the main task then takes and gives
+/// to the second.
+const CALLS_OF_PAIR: [(Command, u32); 3] = [
+    (Command::Create, 1),
+    (Command::ShareFrom, 1),
+    (Command::ShareTo, 2),
+];
+
+/// The call of this number, if there are so many.
+fn prctl(threads: u32, number: u32) -> Option<CoreSchedCall> {
+    let (command, of_pair) = CALLS_OF_PAIR[number as usize % 3];
+    let thread = number / 3 * 2 + of_pair;
+    (thread <= threads).then_some(CoreSchedCall {
+        command,
+        pid: Some(TaskId(thread)),
+        scope: Scope::Thread,
+    })
+}
+
 /// A run of worksleep.
 #[derive(Clone, Debug)]
 pub struct Run {
     spec: WorkSleep,
     main: MainTask,
+    /// How many calls of [`prctl`] the main task has made.
+    prctl: u32,
     /// Cycles left of each thread, by task; the main task has none.
     left: Vec<u64>,
     /// Whether the thread is to sleep next.
@@ -197,9 +228,23 @@ impl Run {
         Run {
             spec: *spec,
             main: MainTask::new(spec.threads, true),
+            prctl: 0,
             left: Vec::new(),
             tired: Vec::new(),
         }
+    }
+}
+
+impl Run {
+    fn main_op(&mut self) -> Op {
+        if self.spec.cookies == Cookies::PairsByPrctl
+            && self.main.has_made_all()
+            && let Some(call) = prctl(self.spec.threads, self.prctl)
+        {
+            self.prctl += 1;
+            return Op::CoreSched(call);
+        }
+        self.main.next_op()
     }
 }
 
@@ -223,7 +268,7 @@ impl Workload for Run {
 
     fn attributes(&self, role: u32) -> Attributes {
         let cookie = match self.spec.cookies {
-            Cookies::None => None,
+            Cookies::None | Cookies::PairsByPrctl => None,
             Cookies::Pairs => Some(Cookie(u64::from((role - 1) / 2) + 1)),
         };
         Attributes {
@@ -235,7 +280,7 @@ impl Workload for Run {
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op {
         let number = task.index();
         if number == 0 {
-            return self.main.next_op();
+            return self.main_op();
         }
         if std::mem::replace(&mut self.tired[number], false) {
             return Op::Sleep(Ns(self.spec.sleep.draw(rng).0 + TIMER_SLACK.0));
@@ -283,6 +328,32 @@ mod tests {
     }
 
     #[test]
+    fn by_prctl_each_pair_gets_a_cookie_when_all_threads_are_made() {
+        let mut run = Run::new(&read("-t 3 -c pairs,by=prctl").unwrap());
+        assert_eq!(run.attributes(1).cookie, None);
+        run.spawned(0, TaskId(0));
+        let mut rng = Rng::stream(1, 0);
+        let ops: Vec<Op> = (0..10).map(|_| run.next_op(TaskId(0), &mut rng)).collect();
+        let call = |command, thread| {
+            let (pid, scope) = (Some(TaskId(thread)), Scope::Thread);
+            Op::CoreSched(CoreSchedCall {
+                command,
+                pid,
+                scope,
+            })
+        };
+        let expected = [
+            call(Command::Create, 1),
+            call(Command::ShareFrom, 1),
+            call(Command::ShareTo, 2),
+            call(Command::Create, 3),
+            call(Command::ShareFrom, 3),
+            Op::Join,
+        ];
+        assert_eq!(ops[4..], expected);
+    }
+
+    #[test]
     fn scale_shortens_the_cycles() {
         let cycles = |factor| {
             let line = WorkSleep::default().scaled(factor).command_line();
@@ -319,10 +390,10 @@ mod tests {
 
         #[test]
         fn what_it_prints_it_reads(
-            threads in 1u32..1000, cycles in 1u64..100_000, work: u32, sleep: u32, pairs: bool,
+            threads in 1u32..1000, cycles in 1u64..100_000, work: u32, sleep: u32, cookies in 0usize..3,
         ) {
             let up_to = |ns: u32| Uniform { low: Ns(u64::from(ns) / 3), high: Ns(ns.into()) };
-            let cookies = if pairs { Cookies::Pairs } else { Cookies::None };
+            let cookies = [Cookies::None, Cookies::Pairs, Cookies::PairsByPrctl][cookies];
             let spec = WorkSleep { threads, cycles, work: up_to(work), sleep: up_to(sleep), cookies };
             let line = spec.command_line();
             prop_assert_eq!(read(line.strip_prefix(NAME).unwrap()).unwrap(), spec);

@@ -75,6 +75,9 @@ fn a_guest_with_a_core_to_itself_sees_no_noise() {
     assert_eq!(metric(&outcome, "noise_max_pct"), 0.0);
     let windows = metric(&outcome, "hwlat_windows");
     assert!((99.0..=100.0).contains(&windows), "{windows}");
+    // Four cores: one for each of the two busy vCPUs, one for the tracer.
+    let cores = ["cores_pair", "cores_single", "cores_none"].map(|name| metric(&outcome, name));
+    assert_eq!(cores, [0.0, 2.0, 1.0]);
     // Two busy vCPUs and a third of one.
     let busy = metric(&outcome, "cpus_utilized");
     assert!((2.32..2.36).contains(&busy), "{busy}");
@@ -94,6 +97,24 @@ fn a_guest_on_an_overcommitted_host_sees_the_time_that_it_is_denied() {
         "{noise} {largest}"
     );
     assert_eq!(metric(&outcome, "time_s"), 3.0);
+}
+
+#[test]
+fn busy_vcpus_of_one_cookie_are_counted_as_pairs_of_their_cores() {
+    let line = |cookies| {
+        format!(
+            "vms --vms 3 --vcpus 4 --busy 2 {HWLAT} --cookies {cookies} --start matched -t 300ms"
+        )
+    };
+    let cores = |cookies| {
+        let outcome = simulate("smt2-8", &line(cookies), 1);
+        ["cores_pair", "cores_single", "cores_none"].map(|name| metric(&outcome, name))
+    };
+    // Eight busy vCPUs fill all four cores, and nothing moves them.
+    assert_eq!(cores("vms")[2], 0.0);
+    let all: f64 = cores("vms").iter().sum();
+    assert!(cores("vms")[0] > 1.0 && all <= 4.0, "{:?}", cores("vms"));
+    assert_eq!(cores("none")[1], 0.0);
 }
 
 #[test]

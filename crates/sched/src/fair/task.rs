@@ -60,6 +60,7 @@ impl Sched {
     pub fn new_task(&mut self, spec: &TaskSpec) -> TaskId {
         let p = TaskId::from_index(self.tasks.len());
         self.core.enabled |= spec.cookie.is_some() && self.rules.core_scheduling;
+        self.core.cookies.get(spec.cookie);
         let se_id = SeId::from_index(self.se.len());
         let lw = load_weight(spec.policy, spec.nice);
         let runnable_load = self.rules.runnable_load;

@@ -64,11 +64,52 @@ pub struct Begun {
     pub by: Pick,
 }
 
+/// Cookies that some task has: `struct sched_core_cookie` with its `refcnt`, which lives as long as it
+/// is counted.
+#[derive(Clone, Debug, Default)]
+pub struct Cookies {
+    held: BTreeMap<Cookie, u32>,
+    /// The highest so far: none is given twice, as if no freed address came again.
+    last: u64,
+}
+
+impl Cookies {
+    /// A cookie that nobody has or had (`sched_core_alloc_cookie`).
+    pub fn unused(&self) -> Cookie {
+        Cookie(self.last + 1)
+    }
+
+    /// One task more has it (`sched_core_get_cookie`).
+    pub fn get(&mut self, cookie: Cookie) {
+        if cookie.is_some() {
+            *self.held.entry(cookie).or_default() += 1;
+            self.last = self.last.max(cookie.0);
+        }
+    }
+
+    /// One task less has it (`sched_core_put_cookie`); the last one frees it.
+    pub fn put(&mut self, cookie: Cookie) {
+        if let Some(count) = self.held.get_mut(&cookie) {
+            *count -= 1;
+            if *count == 0 {
+                self.held.remove(&cookie);
+            }
+        }
+    }
+
+    /// The cookies, with the number of tasks that have each.
+    pub fn held(&self) -> impl Iterator<Item = (Cookie, u32)> + '_ {
+        self.held.iter().map(|(&cookie, &count)| (cookie, count))
+    }
+}
+
 /// Core scheduling, for the whole machine.
 #[derive(Clone, Debug, Default)]
 pub struct CoreSched {
     /// `__sched_core_enabled`: some task has, or had, a cookie.
     pub enabled: bool,
+    /// The cookies that there are.
+    pub cookies: Cookies,
     /// By CPU.
     pub rqs: Vec<CoreRq>,
     /// Forced-idle time by the cookie that the core ran and the one that it kept waiting, ns of a CPU.

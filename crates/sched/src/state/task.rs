@@ -15,7 +15,7 @@ pub enum Policy {
     Idle,
 }
 
-/// What of balancing moves queued tasks.
+/// What, after its placement, makes a queued task one that a core may be forced idle for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mover {
     /// A CPU about to go idle.
@@ -28,6 +28,8 @@ pub enum Mover {
     Stealing,
     /// A CPU that was forced idle, for another that can run it (FORCE_IDLE_PUSH).
     Pushing,
+    /// Nobody moved it: it was given another cookie where it is (`prctl`).
+    Cookie,
 }
 
 impl Mover {
@@ -39,6 +41,7 @@ impl Mover {
             Mover::Active => "active balancing",
             Mover::Stealing => "stealing",
             Mover::Pushing => "pushing",
+            Mover::Cookie => "new cookie",
         }
     }
 }

@@ -10,6 +10,7 @@ use super::cpu::Phase;
 use crate::work::Workload;
 use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::TaskId;
+use wakelab_sched::core_sched::prctl::CoreSchedCall;
 use wakelab_sched::state::{Mover, Pick};
 
 impl<W: Workload> Engine<W> {
@@ -115,13 +116,45 @@ impl<W: Workload> Engine<W> {
 
     /// The siblings that were told while in a task's own code switch now.
     fn stop_siblings(&mut self, cpu: CpuId) {
-        let preempting = self.preempting;
         for n in 0..self.siblings[cpu.index()].len() {
-            let sibling = self.siblings[cpu.index()][n];
-            if self.sched.rq(sibling).need_resched && self.stops_at_once(sibling) {
-                self.delay(sibling, self.prices.ipi_receive);
-                self.resched_now(sibling);
-            }
+            self.stop_if_told(self.siblings[cpu.index()][n]);
+        }
+    }
+
+    /// `prctl(PR_SCHED_CORE)` by the running task of a CPU. CPUs that run a task with a new cookie are
+    /// told as siblings are after a pick: what computes stops in this event. The caller's own CPU
+    /// reschedules on the way out of the call.
+    pub(super) fn core_sched_call(
+        &mut self,
+        cpu: CpuId,
+        p: TaskId,
+        call: CoreSchedCall,
+        lead: u64,
+    ) {
+        let result = self.sched.sched_core_share_pid(p, call);
+        self.work.core_sched_done(p, result);
+        let told: Vec<CpuId> = self.sched.lb.arrivals.drain(..).collect();
+        let others = || told.iter().copied().filter(|&other| other != cpu);
+        let mut cost = self.prices.syscall;
+        for other in others() {
+            cost += if self.stops_at_once(other) {
+                self.prices.ipi_send
+            } else {
+                self.interrupt(cpu, other, self.now + lead + cost)
+            };
+        }
+        self.resume_at(cpu, self.now + lead + cost);
+        for other in others() {
+            self.stop_if_told(other);
+        }
+    }
+
+    /// A CPU that must switch does so now if it is in a task's own code.
+    fn stop_if_told(&mut self, cpu: CpuId) {
+        let preempting = self.preempting;
+        if self.sched.rq(cpu).need_resched && self.stops_at_once(cpu) {
+            self.delay(cpu, self.prices.ipi_receive);
+            self.resched_now(cpu);
         }
         self.preempting = preempting;
     }

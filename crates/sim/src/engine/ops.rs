@@ -68,6 +68,11 @@ impl<W: Workload> Engine<W> {
                 let cost = self.fork(cpu, p, spawn);
                 self.resume_at(cpu, self.now + lead + cost);
             }
+            Op::CoreSched(call) => self.core_sched_call(cpu, p, call, lead),
+            Op::Observe => {
+                self.work.observe(&self.sched, &|task| task);
+                self.next_op(cpu, p, lead);
+            }
             Op::Start => {
                 self.start_session(p);
                 self.resume_at(cpu, self.now + lead);

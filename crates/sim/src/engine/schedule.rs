@@ -37,6 +37,7 @@ impl<W: Workload> Engine<W> {
         self.sched.deactivate_task(cpu, p, flags);
         self.switch(cpu, p);
         self.sched.exit_task(cpu, p);
+        self.sched.sched_core_free(p);
         if last {
             self.finish();
         }

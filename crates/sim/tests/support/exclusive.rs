@@ -1,7 +1,7 @@
 //! What core scheduling promises.
 
 use wakelab_machine::CpuId;
-use wakelab_sched::{Sched, TaskId};
+use wakelab_sched::{Cookie, Sched, TaskId};
 use wakelab_sim::{Engine, Workload};
 
 /// The tasks that a core runs have one cookie, the lists of tasks with cookies are complete, and
@@ -26,7 +26,30 @@ pub fn check<W: Workload>(engine: &Engine<W>) -> Result<(), String> {
             return Err(format!("core {cpus:?} counts {count} CPUs forced idle"));
         }
     }
+    check_references(sched)?;
     check_trees(sched)
+}
+
+/// A cookie is counted once for each task that has it and has not ended, and is gone with the last.
+fn check_references(sched: &Sched) -> Result<(), String> {
+    let mut counted: Vec<(Cookie, u32)> = sched.core.cookies.held().collect();
+    for task in sched
+        .tasks
+        .iter()
+        .filter(|task| !task.exiting && task.cookie.is_some())
+    {
+        let held = counted
+            .iter_mut()
+            .find(|(cookie, _)| *cookie == task.cookie);
+        let Some((_, left)) = held else {
+            return Err(format!("nobody counts {:?}", task.cookie));
+        };
+        *left = left.wrapping_sub(1);
+    }
+    match counted.iter().find(|(_, left)| *left != 0) {
+        Some(wrong) => Err(format!("{wrong:?} tasks too many or too few")),
+        None => Ok(()),
+    }
 }
 
 /// Two siblings never run the code of tasks with different cookies. While one of them is in the

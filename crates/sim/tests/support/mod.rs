@@ -220,6 +220,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
                             cpus: work::affinity(cpus, ncpu),
                             ..Attributes::default()
                         },
+                        prctl: false,
                     })
                     .collect();
                 Scene {

@@ -2,6 +2,7 @@
 
 use wakelab_machine::{CpuMask, Ns};
 use wakelab_sched::TaskId;
+use wakelab_sched::core_sched::prctl::{Command, CoreSchedCall, Scope};
 use wakelab_sim::object::{Chan, ChanId};
 use wakelab_sim::rng::Rng;
 use wakelab_sim::{Attributes, Op, Spawn, Workload};
@@ -10,6 +11,8 @@ use wakelab_sim::{Attributes, Op, Spawn, Workload};
 #[derive(Clone, Debug)]
 pub struct Task {
     pub attributes: Attributes,
+    /// Whether it calls `prctl(PR_SCHED_CORE)` now and then, about anybody.
+    pub prctl: bool,
 }
 
 /// The workload.
@@ -60,6 +63,9 @@ impl Pairs {
             1 => Op::Write(ChanId(partner), 1 + (number % 3) * 2000),
             2 if alone => Op::SpinFor(Ns(rng.below(200_000))),
             2 => Op::Read(ChanId(number), 1 + (partner % 3) * 2000),
+            _ if self.tasks[number as usize].prctl && rng.below(3) == 0 => {
+                Op::CoreSched(any_call(self.tasks.len() as u64, rng))
+            }
             _ if rng.below(4) == 0 => Op::Sleep(Ns(rng.below(3_000_000))),
             _ => Op::Work(Ns(rng.below(1000))),
         }
@@ -112,6 +118,29 @@ impl Workload for Pairs {
                 self.worker_op(number, step, rng)
             }
         }
+    }
+}
+
+/// A call about the caller, a task or nobody: mostly of one thread, seldom of all tasks, which then share
+/// a cookie for a while.
+fn any_call(tasks: u64, rng: &mut Rng) -> CoreSchedCall {
+    let commands = [
+        Command::Create,
+        Command::ShareTo,
+        Command::ShareFrom,
+        Command::Get,
+    ];
+    let scopes = [
+        Scope::Thread,
+        Scope::Thread,
+        Scope::ThreadGroup,
+        Scope::ProcessGroup,
+    ];
+    let pid = rng.below(tasks + 3);
+    CoreSchedCall {
+        command: commands[rng.below(4) as usize],
+        pid: (pid <= tasks + 1).then_some(TaskId(pid as u32)),
+        scope: scopes[rng.below(4) as usize],
     }
 }
 

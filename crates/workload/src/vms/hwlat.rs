@@ -59,7 +59,7 @@ impl fmt::Display for Hwlat {
 }
 
 /// Their names and what they mean.
-pub(super) const METRICS: &[(&str, &str)] = &[
+pub(super) const METRICS: [(&str, &str); 4] = [
     (
         "noise_pct",
         "sum of the gaps above the threshold, times period over width, over the time, %",
@@ -129,9 +129,9 @@ impl Noise {
             pct(self.delay, in_windows),
             self.windows as f64,
         ];
-        let named = METRICS.iter().zip(values);
+        let named = METRICS.into_iter().zip(values);
         named
-            .map(|(&(name, _), value)| Metric { name, value })
+            .map(|((name, _), value)| Metric { name, value })
             .collect()
     }
 }

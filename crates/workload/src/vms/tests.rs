@@ -128,15 +128,17 @@ fn the_tracer_goes_from_vcpu_to_vcpu_and_round_again() {
     let turn = |next| {
         [
             Op::Park,
+            Op::Observe,
             width,
+            Op::Observe,
             rest,
             Op::Work(GUEST_MOVE),
             Op::Unpark(TaskId(next)),
             Op::Park,
         ]
     };
-    assert_eq!(ops(&mut run, 3, 6), turn(4));
-    assert_eq!(ops(&mut run, 4, 6), turn(3));
+    assert_eq!(ops(&mut run, 3, 8), turn(4));
+    assert_eq!(ops(&mut run, 4, 8), turn(3));
     // It starts when all threads are made.
     let main = ops(&mut run, 0, 8);
     assert_eq!(main[6..], [Op::Unpark(TaskId(3)), Op::Join]);
