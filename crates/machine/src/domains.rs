@@ -8,8 +8,10 @@ mod build;
 mod levels;
 mod lookup;
 mod rules;
+mod settings;
 
 pub use rules::DomainRules;
+pub use settings::{DomainField, DomainSetting, DomainSettingError};
 
 /// The flag bits of a sched domain, numbered as in kernel 6.12 (`SD_*`).
 pub mod sd {

@@ -19,7 +19,8 @@ pub mod sysfs;
 pub mod topology;
 
 pub use costs::{Band, Costs, Figure};
-pub use domains::{DomainRules, SchedDomain, SchedGroup, SchedTopology};
+pub use domains::{DomainField, DomainRules, DomainSetting, DomainSettingError};
+pub use domains::{SchedDomain, SchedGroup, SchedTopology};
 pub use error::MachineError;
 pub use excerpt::{excerpt, excerpt_message};
 pub use ids::{ClusterId, CoreId, CpuId, GroupId, LlcId, NodeId, Ns};

@@ -14,6 +14,8 @@ struct Document<'a> {
     grouping: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     features: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    domains: &'a [String],
     workload: &'a str,
     scale: f64,
     runs: usize,
@@ -34,7 +36,7 @@ struct Document<'a> {
 }
 
 /// The report as one indented JSON object and a newline. Everything but `host` depends on the inputs
-/// and the seed alone. `features` is there only if all variants have some, `runs_asked` only if the
+/// and the seed alone. `features` and `domains` are there only if all variants have some, `runs_asked` only if the
 /// report was interrupted, `factorial` only if the variants are all combinations of some features,
 /// `precision` and `sensitivity` only if they were asked for; a value that is not a number is `null`.
 ///
@@ -48,6 +50,7 @@ pub fn render(report: &Report) -> Result<String, serde_json::Error> {
         kernel: &setup.kernel,
         grouping: &setup.grouping,
         features: &setup.features,
+        domains: &setup.domains,
         workload: &setup.workload,
         scale: setup.scale,
         runs: report.runs,

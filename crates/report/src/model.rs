@@ -26,6 +26,8 @@ pub struct Setup {
     pub grouping: String,
     /// Feature words of every variant, the baseline's too.
     pub features: Vec<String>,
+    /// Settings of scheduling domains of every variant, such as `MC:cache_nice_tries=3`.
+    pub domains: Vec<String>,
     /// The workload's command line at full length.
     pub workload: String,
     /// What the loops were multiplied by.
@@ -47,6 +49,8 @@ pub struct VariantRuns {
     pub name: String,
     /// Its feature words.
     pub features: Vec<String>,
+    /// Its own settings of scheduling domains, such as `MC:cache_nice_tries=3`.
+    pub domains: Vec<String>,
     /// Its workload's command line at full length, if it is not the experiment's.
     pub workload: Option<String>,
     /// What each run gave.
@@ -78,6 +82,9 @@ pub struct VariantReport {
     pub name: String,
     /// Its feature words.
     pub features: Vec<String>,
+    /// Its own settings of scheduling domains, such as `MC:cache_nice_tries=3`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<String>,
     /// Its workload's command line at full length, if it is not the experiment's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
@@ -266,6 +273,7 @@ fn reduce(runs: &VariantRuns) -> VariantReport {
     VariantReport {
         name: runs.name.clone(),
         features: runs.features.clone(),
+        domains: runs.domains.clone(),
         workload: runs.workload.clone(),
         metrics: runs
             .metric_names()

@@ -73,6 +73,9 @@ fn head(report: &Report) -> String {
     if !setup.features.is_empty() {
         line("features", &setup.features.join(" "));
     }
+    if !setup.domains.is_empty() {
+        line("domains", &setup.domains.join(" "));
+    }
     line("workload", &setup.workload);
     let runs = if report.is_partial() {
         format!("{} of {} (interrupted)", report.runs, setup.runs_asked)
@@ -224,14 +227,25 @@ fn against_baseline(report: &Report, variant: &VariantReport) -> String {
         }
         table.row(cells);
     }
-    let workload = variant.workload.as_ref();
-    let workload = workload.map_or_else(String::new, |line| format!("  workload  {line}\n"));
     format!(
-        "{} against {}\n{workload}{}",
+        "{} against {}\n{}{}",
         variant.name,
         report.variants[0].name,
+        own(variant),
         table.render()
     )
+}
+
+/// What a variant has of its own beside features, a line each.
+fn own(variant: &VariantReport) -> String {
+    let mut lines = String::new();
+    if !variant.domains.is_empty() {
+        let _ = writeln!(lines, "  domains   {}", variant.domains.join(" "));
+    }
+    if let Some(workload) = &variant.workload {
+        let _ = writeln!(lines, "  workload  {workload}");
+    }
+    lines
 }
 
 fn simulated_cells(

@@ -68,6 +68,7 @@ fn variants(runs: usize) -> Vec<VariantRuns> {
     let variant = |name: &str, features: &[&str], outcomes: &[Outcome]| VariantRuns {
         name: name.to_owned(),
         features: features.iter().map(|word| (*word).to_owned()).collect(),
+        domains: Vec::new(),
         workload: None,
         outcomes: outcomes[..runs].to_vec(),
     };
@@ -100,6 +101,7 @@ fn setup() -> Setup {
         kernel: "6.5".to_owned(),
         grouping: "autogroup".to_owned(),
         features: Vec::new(),
+        domains: Vec::new(),
         workload: "hackbench -g 1 -l 1000".to_owned(),
         scale: 0.01,
         runs_asked: 3,
@@ -313,18 +315,26 @@ mod forced_idle {
 }
 
 #[test]
-fn a_variants_own_workload_and_the_features_of_all_are_told() {
+fn what_a_variant_has_of_its_own_and_what_all_have_is_told() {
     let line = "worksleep -n 10 --cookies pairs";
     let mut report = report(3, Published::default());
     assert!(!json::render(&report).unwrap().contains(line));
     report.variants[1].workload = Some(line.to_owned());
     report.setup.features = vec!["SIS_COOKIE".to_owned()];
+    report.setup.domains = vec!["PKG:busy_factor=8".to_owned()];
+    report.variants[1].domains = vec!["MC:cache_nice_tries=7".to_owned()];
     let text = text::render(&report, Options::default());
-    let head = format!("NEW_FEATURE against baseline\n  workload  {line}\n");
+    let own = format!("  domains   MC:cache_nice_tries=7\n  workload  {line}\n");
+    let head = format!("NEW_FEATURE against baseline\n{own}");
     assert!(text.contains(&head), "{text}");
     assert!(text.contains("\n  features  SIS_COOKIE\n"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&json::render(&report).unwrap()).unwrap();
     assert_eq!(json["variants"][1]["workload"], line);
     assert_eq!(json["features"][0], "SIS_COOKIE");
-    assert!(json["variants"][0].get("workload").is_none());
+    assert!(text.contains("\n  domains   PKG:busy_factor=8\n"), "{text}");
+    assert_eq!(json["domains"][0], "PKG:busy_factor=8");
+    assert_eq!(json["variants"][1]["domains"][0], "MC:cache_nice_tries=7");
+    for key in ["workload", "domains"] {
+        assert!(json["variants"][0].get(key).is_none());
+    }
 }

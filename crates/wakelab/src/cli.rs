@@ -3,6 +3,7 @@
 use crate::experiment::metric;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use wakelab_machine::DomainSetting;
 
 /// The exit codes, as `--help` prints them.
 const EXIT_CODES: &str = "\
@@ -72,8 +73,13 @@ pub struct CompareArgs {
     #[arg(long)]
     pub factorial: bool,
     /// Words of sched_features, each compared with the baseline; NO_WORD turns one off
-    #[arg(value_name = "FEATURE", required = true)]
+    #[arg(value_name = "FEATURE", required_unless_present = "domain")]
     pub features: Vec<String>,
+    /// A field of all scheduling domains of a name, as written under debugfs `sched/domains`, such as
+    /// MC:cache_nice_tries=3; compared with the baseline like a feature. Fields are min_interval,
+    /// max_interval, busy_factor, imbalance_pct and cache_nice_tries
+    #[arg(long, value_name = "DOMAIN:FIELD=N")]
+    pub domain: Vec<DomainSetting>,
     /// How the runs are made and shown.
     #[command(flatten)]
     pub options: RunOptions,

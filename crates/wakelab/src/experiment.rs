@@ -3,11 +3,13 @@
 //!
 //! An experiment cannot set costs: they belong to machines, so that no experiment is fitted.
 
+mod domains;
 mod error;
 mod file;
 mod library;
 mod variants;
 
+pub use domains::PlacedSetting;
 pub use error::ExperimentError;
 pub use file::{metric, release};
 pub use library::{Source, find, names_and_texts};
@@ -29,6 +31,8 @@ pub struct Variant {
     pub words: Vec<String>,
     /// The kernel's features with the words applied.
     pub features: FeatureSet,
+    /// Its own settings of scheduling domains.
+    pub domains: Vec<PlacedSetting>,
     /// Its workload at full length, if it is not the experiment's.
     pub workload: Option<Workload>,
     /// What runs beside the workload, if it is not what the experiment says.
@@ -45,6 +49,7 @@ impl Variant {
             name: BASELINE.to_owned(),
             words: Vec::new(),
             features,
+            domains: Vec::new(),
             workload: None,
             with: None,
         }
@@ -68,6 +73,7 @@ impl Variant {
             name: words.join(" "),
             features: with_words(release, base, &words)?,
             words: words.into_iter().map(str::to_owned).collect(),
+            domains: Vec::new(),
             workload: None,
             with: None,
         })
@@ -108,6 +114,8 @@ pub struct Experiment {
     pub release: Release,
     /// Feature words of every variant, the baseline's too.
     pub words: Vec<String>,
+    /// Settings of scheduling domains of every variant, the baseline's too.
+    pub domains: Vec<PlacedSetting>,
     /// The workload at full length, of variants without one of their own.
     pub workload: Workload,
     /// What runs beside it, in variants that do not say otherwise.

@@ -1,8 +1,9 @@
 //! What is to be run: an experiment or a comparison with every choice made.
 
 use crate::costs::{CostPoint, figures, machine_at};
-use crate::experiment::{Experiment, Variant};
+use crate::experiment::{Experiment, PlacedSetting, Variant};
 use crate::text_file;
+use anyhow::Context as _;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct Plan {
     pub release: Release,
     /// How tasks are grouped.
     pub grouping: Grouping,
+    /// Settings of scheduling domains of every variant.
+    pub domains: Vec<PlacedSetting>,
     /// The variants, the baseline first.
     pub variants: Vec<Variant>,
     /// The workload of each variant with what runs beside it, already scaled.
@@ -46,6 +49,19 @@ pub struct PrecisionAsked {
     pub half_width_pp: f64,
     /// The most runs of each variant.
     pub max_runs: usize,
+}
+
+fn set_domains(topology: &mut SchedTopology, settings: &[PlacedSetting]) -> anyhow::Result<()> {
+    settings.iter().try_for_each(|placed| {
+        let set = topology.set(&placed.setting);
+        set.with_context(|| placed.at.clone())
+    })
+}
+
+/// Settings as words.
+pub fn words_of(settings: &[PlacedSetting]) -> Vec<String> {
+    let words = settings.iter().map(|placed| placed.setting.to_string());
+    words.collect()
 }
 
 /// The choices that the command line makes.
@@ -112,6 +128,7 @@ impl Plan {
             kernel: experiment.release.name().to_owned(),
             grouping: grouping_name(grouping),
             features: experiment.words,
+            domains: words_of(&experiment.domains),
             workload: of_experiment.command_line(),
             scale,
             runs_asked: runs_asked(&choices, experiment.runs),
@@ -129,6 +146,7 @@ impl Plan {
             machine,
             release: experiment.release,
             grouping,
+            domains: experiment.domains,
             variants: experiment.variants,
             workloads: of_variants.iter().map(scaled).collect(),
             own_workloads,
@@ -144,10 +162,23 @@ impl Plan {
         self.points.iter().map(at).collect()
     }
 
-    /// The machine's scheduling domains, which costs do not change.
-    pub fn topology(&self) -> Arc<SchedTopology> {
-        let rules = domain_rules(self.release);
-        Arc::new(SchedTopology::build(&self.machine, &rules))
+    /// The machine's scheduling domains as each variant has them; costs do not change them.
+    ///
+    /// # Errors
+    /// If it has no domain of a name that is set.
+    pub fn topologies(&self) -> anyhow::Result<Vec<Arc<SchedTopology>>> {
+        let mut topology = SchedTopology::build(&self.machine, &domain_rules(self.release));
+        set_domains(&mut topology, &self.domains)?;
+        let topology = Arc::new(topology);
+        let of_variant = |variant: &Variant| {
+            if variant.domains.is_empty() {
+                return Ok(Arc::clone(&topology));
+            }
+            let mut own = SchedTopology::clone(&topology);
+            set_domains(&mut own, &variant.domains)?;
+            Ok(Arc::new(own))
+        };
+        self.variants.iter().map(of_variant).collect()
     }
 
     /// The most runs that could be made, all variants and points counted.
@@ -170,7 +201,8 @@ impl Plan {
         }
         for (variant, own) in self.variants.iter().zip(&self.own_workloads) {
             let same = variant.features == self.variants[0].features;
-            if !variant.words.is_empty() && same && own.is_none() {
+            let own = !variant.domains.is_empty() || own.is_some();
+            if !variant.words.is_empty() && same && !own {
                 warnings.push(format!(
                     "{} is the default of {release}: the variant is the baseline",
                     variant.name

@@ -2,7 +2,7 @@
 
 use crate::costs::{CostFigure, CostPoint, figures};
 use crate::host::{self, CpuClock};
-use crate::plan::Plan;
+use crate::plan::{Plan, words_of};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ struct Session<'a> {
     plan: &'a Plan,
     cancelled: &'a AtomicBool,
     machines: Vec<Arc<Machine>>,
-    topology: Arc<SchedTopology>,
+    topologies: Vec<Arc<SchedTopology>>,
     pool: rayon::ThreadPool,
     progress: ProgressBar,
     outcomes: BTreeMap<Job, Outcome>,
@@ -78,7 +78,7 @@ impl<'a> Session<'a> {
             plan,
             cancelled,
             machines: plan.machines(),
-            topology: plan.topology(),
+            topologies: plan.topologies()?,
             pool: rayon::ThreadPoolBuilder::new()
                 .num_threads(at_once)
                 .build()?,
@@ -173,7 +173,7 @@ impl<'a> Session<'a> {
         let plan = self.plan;
         RunConfig {
             machine: Arc::clone(&self.machines[job.point]),
-            topology: Arc::clone(&self.topology),
+            topology: Arc::clone(&self.topologies[job.variant]),
             release: plan.release,
             features: plan.variants[job.variant].features,
             grouping: plan.grouping,
@@ -283,6 +283,7 @@ fn complete_runs(
         .map(|variant| VariantRuns {
             name: plan.variants[variant].name.clone(),
             features: plan.variants[variant].words.clone(),
+            domains: words_of(&plan.variants[variant].domains),
             workload: plan.own_workloads[variant].clone(),
             outcomes: complete
                 .iter()

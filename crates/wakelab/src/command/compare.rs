@@ -2,9 +2,10 @@
 
 use super::run::choices;
 use crate::cli::CompareArgs;
-use crate::experiment::{DEFAULT_METRIC, Experiment, Variant, release};
-use crate::plan::{Plan, find_machine};
+use crate::experiment::{DEFAULT_METRIC, Experiment, PlacedSetting, Variant, release};
+use crate::plan::{Plan, find_machine, words_of};
 use anyhow::{Context as _, anyhow, bail};
+use wakelab_machine::DomainSetting;
 use wakelab_report::Published;
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::rules::Release;
@@ -19,9 +20,10 @@ const MAX_FACTORIAL: usize = 8;
 /// If one of them is not known.
 pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
     let release = release(&args.kernel).map_err(|message| anyhow!(message))?;
+    let arguments = arguments(args);
     let experiment = Experiment {
         name: "compare".to_owned(),
-        title: args.features.join(", "),
+        title: names(&arguments).join(", "),
         source: String::new(),
         notes: String::new(),
         metric: DEFAULT_METRIC,
@@ -29,10 +31,11 @@ pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
         machine_at: "--machine".to_owned(),
         release,
         words: Vec::new(),
+        domains: Vec::new(),
         workload: Workload::parse(&args.workload).context("--workload")?,
         with: Vec::new(),
         grouping: Grouping::Autogroup,
-        variants: variants(release, &args.features, args.factorial)?,
+        variants: variants(release, &arguments, args.factorial)?,
         runs: 5,
         scale: 1.0,
         published: Published::default(),
@@ -41,11 +44,62 @@ pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
     Plan::new(experiment, machine, choices(&args.options)?)
 }
 
+/// What is compared with the baseline.
+enum Argument<'a> {
+    /// Feature words.
+    Words(&'a str),
+    /// A setting of scheduling domains.
+    Domain(&'a DomainSetting),
+}
+
+fn arguments(args: &CompareArgs) -> Vec<Argument<'_>> {
+    let words = args.features.iter().map(|words| Argument::Words(words));
+    words
+        .chain(args.domain.iter().map(Argument::Domain))
+        .collect()
+}
+
+fn names(arguments: &[Argument<'_>]) -> Vec<String> {
+    let name = |argument: &Argument<'_>| match argument {
+        Argument::Words(words) => (*words).to_owned(),
+        Argument::Domain(setting) => setting.to_string(),
+    };
+    arguments.iter().map(name).collect()
+}
+
+/// The variant that has all of these.
+fn variant<'a>(
+    release: Release,
+    arguments: impl Iterator<Item = &'a Argument<'a>>,
+) -> anyhow::Result<Variant> {
+    let (mut words, mut domains) = (Vec::new(), Vec::new());
+    for argument in arguments {
+        match argument {
+            Argument::Words(given) => words.push(*given),
+            Argument::Domain(setting) => domains.push(PlacedSetting {
+                setting: (*setting).clone(),
+                at: "--domain".to_owned(),
+            }),
+        }
+    }
+    let base = FeatureSet::defaults(release);
+    let mut variant = Variant::parse(release, base, &words.join(" "))?;
+    if !domains.is_empty() {
+        let own = words_of(&domains).join(" ");
+        variant.name = match words.is_empty() {
+            true => own,
+            false => format!("{} {own}", variant.name),
+        };
+        variant.domains = domains;
+    }
+    Ok(variant)
+}
+
 /// The baseline, then each argument alone; with `factorial` all their combinations, counted in
 /// binary with the first argument as the lowest digit.
 fn variants(
     release: Release,
-    arguments: &[String],
+    arguments: &[Argument<'_>],
     factorial: bool,
 ) -> anyhow::Result<Vec<Variant>> {
     if factorial && arguments.len() > MAX_FACTORIAL {
@@ -54,10 +108,9 @@ fn variants(
             arguments.len()
         );
     }
-    let base = FeatureSet::defaults(release);
-    let mut variants = vec![Variant::baseline(base)];
+    let mut variants = vec![Variant::baseline(FeatureSet::defaults(release))];
     for argument in arguments {
-        add(&mut variants, Variant::parse(release, base, argument)?)?;
+        add(&mut variants, variant(release, [argument].into_iter())?)?;
     }
     if factorial {
         for combination in 1..1usize << arguments.len() {
@@ -68,11 +121,8 @@ fn variants(
                 .iter()
                 .enumerate()
                 .filter(|(place, _)| combination >> place & 1 == 1);
-            let words: Vec<&str> = chosen.map(|(_, argument)| argument.as_str()).collect();
-            add(
-                &mut variants,
-                Variant::parse(release, base, &words.join(" "))?,
-            )?;
+            let chosen = chosen.map(|(_, argument)| argument);
+            add(&mut variants, variant(release, chosen)?)?;
         }
     }
     Ok(variants)
@@ -91,9 +141,9 @@ mod tests {
     use super::*;
 
     fn names(arguments: &[&str], factorial: bool) -> anyhow::Result<Vec<String>> {
-        let arguments: Vec<String> = arguments
+        let arguments: Vec<Argument<'_>> = arguments
             .iter()
-            .map(|argument| (*argument).to_owned())
+            .map(|argument| Argument::Words(argument))
             .collect();
         let variants = variants(Release::V6_5, &arguments, factorial)?;
         Ok(variants.into_iter().map(|variant| variant.name).collect())
@@ -120,6 +170,25 @@ mod tests {
                 "NO_SIS_UTIL NO_WA_IDLE NO_WA_BIAS",
             ]
         );
+    }
+
+    #[test]
+    fn a_domains_setting_is_a_variant_like_a_feature() {
+        let setting: DomainSetting = "MC:cache_nice_tries=7".parse().unwrap();
+        let arguments = [Argument::Words("NO_WA_IDLE"), Argument::Domain(&setting)];
+        let variants = variants(Release::V6_12, &arguments, true).unwrap();
+        let own: Vec<_> = variants
+            .iter()
+            .map(|v| (v.name.as_str(), v.domains.len()))
+            .collect();
+        let setting = "MC:cache_nice_tries=7";
+        let both = format!("NO_WA_IDLE {setting}");
+        assert_eq!(
+            own,
+            [("baseline", 0), ("NO_WA_IDLE", 0), (setting, 1), (&both, 1)]
+        );
+        assert_eq!(variants[2].features, variants[0].features);
+        assert_eq!(variants[3].features, variants[1].features);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reading an experiment's file.
 
 use super::error::{ExperimentError, Place};
-use super::{DEFAULT_METRIC, Experiment, Variant, variants};
+use super::{DEFAULT_METRIC, Experiment, Variant, domains, variants};
 use crate::cli::check_scale;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ type Figures = BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, Spanned<Value
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    title: String,
+    title: Spanned<String>,
     source: String,
     #[serde(default)]
     notes: String,
@@ -27,6 +27,8 @@ struct File {
     kernel: Spanned<String>,
     grouping: Spanned<Value>,
     features: Option<Spanned<String>>,
+    #[serde(default)]
+    domains: domains::Tables,
     workload: Spanned<String>,
     #[serde(default)]
     with: Vec<Spanned<String>>,
@@ -85,7 +87,7 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
     };
     Ok(Experiment {
         name: name.to_owned(),
-        title: file.title,
+        title: place.check(&file.title, |title| one_line(title))?,
         source: file.source,
         notes: file.notes,
         metric: main_metric,
@@ -93,6 +95,7 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
         machine: file.machine.into_inner(),
         release,
         words: words.into_iter().map(str::to_owned).collect(),
+        domains: domains::read(place, &file.domains)?,
         workload: place.check(&file.workload, |command| Workload::parse(command))?,
         with: place.companions(&file.with)?,
         grouping: place.check(&file.grouping, grouping)?,
@@ -120,6 +123,14 @@ impl Place<'_> {
     ) -> Result<Vec<Companion>, ExperimentError> {
         let read = |line: &Spanned<String>| self.check(line, |line| Companion::parse(line));
         lines.iter().map(read).collect()
+    }
+}
+
+/// Text that may stand in a report's line: it ends no line and tells a terminal nothing.
+fn one_line(text: &str) -> Result<String, &'static str> {
+    match text.contains(char::is_control) {
+        true => Err("expected one line without control characters"),
+        false => Ok(text.to_owned()),
     }
 }
 

@@ -155,6 +155,11 @@ fn errors_name_line_column_word_and_what_was_expected() {
             "test.toml:13:10: unknown key `vale`, expected",
         ),
         ("title = \"A test\"", "title = ", "test.toml:1:9: "),
+        (
+            "title = \"A test\"",
+            "title = \"A\\u001b[2J\"",
+            "test.toml:1:9: expected one line without control characters",
+        ),
     ];
     for (from, to, expected) in cases {
         let error = error_with(from, to);
@@ -294,6 +299,31 @@ fn features_of_all_variants_come_before_their_own() {
 }
 
 #[test]
+fn domains_are_set_for_all_variants_and_for_one() {
+    let text = WORKLOADS.replace(
+        "features = \"NO_SIS_UTIL\" }",
+        "domains = { MC = { cache_nice_tries = 7, busy_factor = 3 } } }",
+    );
+    let text = text.replace(
+        "[published.figures.baseline]",
+        "[domains.SMT]\nmax_interval = 9\n[published.figures.baseline]",
+    );
+    let experiment = read(&text).unwrap();
+    let words = |settings: &[PlacedSetting]| -> Vec<String> {
+        settings.iter().map(|one| one.setting.to_string()).collect()
+    };
+    assert_eq!(words(&experiment.domains), ["SMT:max_interval=9"]);
+    assert_eq!(experiment.domains[0].at, "test.toml:14:10");
+    let own = ["MC:busy_factor=3", "MC:cache_nice_tries=7"];
+    assert_eq!(words(&experiment.variants[3].domains), own);
+    assert!(
+        experiment.variants[..3]
+            .iter()
+            .all(|one| one.domains.is_empty())
+    );
+}
+
+#[test]
 fn errors_in_a_variants_table_have_their_own_places() {
     let cases = [
         (
@@ -334,7 +364,17 @@ fn errors_in_a_variants_table_have_their_own_places() {
         (
             ", features = \"NO_SIS_UTIL\" }",
             " }",
-            "test.toml:11:5: expected `features`, `workload` or `with`",
+            "test.toml:11:5: expected `features`, `domains`, `workload` or `with`",
+        ),
+        (
+            "features = \"NO_SIS_UTIL\" }",
+            "domains = { MC = { flags = 1 } } }",
+            "test.toml:11:48: 'flags' is read-only",
+        ),
+        (
+            "features = \"NO_SIS_UTIL\" }",
+            "domains = { MC = { imbalance_pct = \"x\" } } }",
+            "test.toml:11:64: imbalance_pct = \"x\": expected a number from 100",
         ),
         (
             "features = \"NO_SIS_UTIL\" }",

@@ -1,7 +1,7 @@
 //! The list of variants in an experiment's file.
 
 use super::error::{ExperimentError, Place};
-use super::{BASELINE, Variant, with_words};
+use super::{BASELINE, Variant, domains, with_words};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
@@ -21,12 +21,14 @@ pub enum Entry {
     Table(Table),
 }
 
-/// `{ name = "...", features = "...", workload = "...", with = ["..."] }`.
+/// `{ name = "...", features = "...", domains = { ... }, workload = "...", with = ["..."] }`.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
     name: Spanned<String>,
     features: Option<Spanned<String>>,
+    #[serde(default)]
+    domains: domains::Tables,
     workload: Option<Spanned<String>>,
     with: Option<Vec<Spanned<String>>>,
 }
@@ -40,7 +42,7 @@ impl<'de> Deserialize<'de> for Entry {
             type Value = Entry;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("feature words or { name, features, workload, with }")
+                f.write_str("feature words or { name, features, domains, workload, with }")
             }
 
             fn visit_str<E: Error>(self, words: &str) -> Result<Entry, E> {
@@ -91,10 +93,14 @@ fn read_table(
     entry: &Spanned<Entry>,
     table: &Table,
 ) -> Result<Variant, ExperimentError> {
-    if table.features.is_none() && table.workload.is_none() && table.with.is_none() {
+    let is_own = table.features.is_some()
+        || !table.domains.is_empty()
+        || table.workload.is_some()
+        || table.with.is_some();
+    if !is_own {
         return Err(place.error(
             entry.span(),
-            "expected `features`, `workload` or `with`, in which the variant differs from the baseline",
+            "expected `features`, `domains`, `workload` or `with`, in which the variant differs from the baseline",
         ));
     }
     let name = place.check(&table.name, |name| check_name(name))?;
@@ -112,6 +118,7 @@ fn read_table(
         name,
         words: words.into_iter().map(str::to_owned).collect(),
         features,
+        domains: domains::read(place, &table.domains)?,
         workload,
         with: match &table.with {
             None => None,
