@@ -207,6 +207,10 @@ impl Reader<'_> {
         if description.name.get_ref().trim().is_empty() {
             return Err(self.value_error("name", &description.name, "a name that is not empty"));
         }
+        if description.name.get_ref().contains(char::is_control) {
+            let expected = "a name without control characters";
+            return Err(self.value_error("name", &description.name, expected));
+        }
         let (cpus, node_distance) = self.cpus(&description)?;
         let threads = cpus.iter().map(|cpu| usize::from(cpu.thread) + 1).max();
         Ok(Machine {

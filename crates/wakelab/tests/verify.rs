@@ -236,4 +236,5 @@ fn ctrl_c_reports_the_files_that_are_complete_and_exits_with_130() {
     assert!(err.starts_with("interrupted: "), "{err}");
     let json: Value = serde_json::from_str(&out).unwrap();
     assert!(json["decisions"].is_u64());
+    assert_eq!(json["interrupted"], true);
 }

@@ -90,6 +90,10 @@ pub fn plan(plan: Plan, options: &RunOptions) -> anyhow::Result<Ending> {
     }
     let interrupted = interrupt::catch()?;
     let report = runner::run(&plan, options.jobs, &interrupted)?;
+    if report.runs == 0 {
+        complain("interrupted: no paired run is complete, so nothing is written");
+        return Ok(Ending::Interrupted);
+    }
     output.write(&render(&report, options)?)?;
     say_imprecise(&report, &interrupted);
     Ok(if interrupted.load(Ordering::Relaxed) {

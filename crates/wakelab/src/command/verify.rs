@@ -32,6 +32,8 @@ struct Report {
     skipped: Vec<Skipped>,
     /// How many disagreements to show.
     show: usize,
+    /// Whether an interruption left files out.
+    interrupted: bool,
 }
 
 impl Report {
@@ -61,14 +63,17 @@ pub fn recordings(args: &VerifyArgs) -> anyhow::Result<Ending> {
     let (files, skipped) = known(args)?;
     let ending = if args.mutate {
         let noticed = each(files, args, &interrupted, mutate)?;
-        output.write(&mutations(&noticed, args)?)?;
+        let stopped = interrupted.load(Ordering::Relaxed);
+        output.write(&mutations(&noticed, args.format, stopped)?)?;
         Ending::Done
     } else {
         let compare = |recording, stop: &dyn Fn() -> bool| verify(recording, args.show, stop);
+        let files = each(files, args, &interrupted, compare)?;
         let report = Report {
-            files: each(files, args, &interrupted, compare)?,
+            files,
             skipped,
             show: args.show,
+            interrupted: interrupted.load(Ordering::Relaxed),
         };
         output.write(&comparison(&report, args.format)?)?;
         match args.min {
@@ -179,12 +184,12 @@ fn comparison(report: &Report, format: Format) -> anyhow::Result<String> {
     })
 }
 
-fn mutations(files: &[Noticed], args: &VerifyArgs) -> anyhow::Result<String> {
+fn mutations(files: &[Noticed], format: Format, interrupted: bool) -> anyhow::Result<String> {
     let mut all = Noticed::none();
     files.iter().for_each(|noticed| all.merge(noticed.clone()));
-    Ok(match args.format {
+    Ok(match format {
         Format::Text => text::mutations(&all),
-        Format::Json => json::mutations(&all)?,
+        Format::Json => json::mutations(&all, interrupted)?,
         Format::Csv => csv::mutations(&all),
     })
 }

@@ -4,7 +4,7 @@ use super::Report;
 use serde_json::{Map, Value, json};
 use wakelab_verify::{Count, FileReport, Noticed, Shown};
 
-/// `files`, `skipped`, `agree_pct`, and `shown` if it was asked for.
+/// `files`, `skipped`, `agree_pct`, `shown` if it was asked for, and `interrupted` if it was.
 ///
 /// # Errors
 /// None of the values can fail to be written; the type is serde_json's.
@@ -20,6 +20,13 @@ pub fn comparison(report: &Report) -> serde_json::Result<String> {
         let all = report.files.iter();
         let all = all.flat_map(|file| file.shown.iter().map(move |one| shown(file, one)));
         document["shown"] = all.take(report.show).collect();
+    }
+    finish(document, report.interrupted)
+}
+
+fn finish(mut document: Value, interrupted: bool) -> serde_json::Result<String> {
+    if interrupted {
+        document["interrupted"] = true.into();
     }
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
@@ -69,11 +76,11 @@ fn shown(file: &FileReport, shown: &Shown) -> Value {
     })
 }
 
-/// `decisions`, `caught` and `mutations`.
+/// `decisions`, `caught` and `mutations`, and `interrupted` if it was.
 ///
 /// # Errors
 /// As [`comparison`].
-pub fn mutations(noticed: &Noticed) -> serde_json::Result<String> {
+pub fn mutations(noticed: &Noticed, interrupted: bool) -> serde_json::Result<String> {
     let rows = noticed.rows.iter().map(|row| {
         let first = row.first.as_ref();
         let first = first.map(
@@ -92,5 +99,5 @@ pub fn mutations(noticed: &Noticed) -> serde_json::Result<String> {
         "caught": noticed.rows.iter().filter(|row| row.caught > 0).count(),
         "mutations": rows.collect::<Vec<_>>(),
     });
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    finish(document, interrupted)
 }
