@@ -207,6 +207,7 @@ fn a_full_factorial_has_effects_in_text_and_csv() {
         variants.push(VariantRuns {
             name: words.to_owned(),
             features: words.split(' ').map(str::to_owned).collect(),
+            domains: Vec::new(),
             workload: None,
             outcomes,
         });
