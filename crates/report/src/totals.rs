@@ -148,6 +148,7 @@ mod tests {
             audit: Vec::new(),
             lines: vec![row],
             forced_idle: None,
+            log: Vec::new(),
             host: HostCost::default(),
         }
     }
@@ -171,6 +172,7 @@ mod tests {
             audit: vec![row],
             lines: Vec::new(),
             forced_idle: None,
+            log: Vec::new(),
             host: HostCost::default(),
         };
         let totals = audit(&[

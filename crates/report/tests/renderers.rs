@@ -50,6 +50,7 @@ fn outcome(time_s: f64, cpu_migrations: f64, stalled_backend_pct: f64) -> Outcom
             occupied_pct: 97.5,
         }],
         forced_idle: None,
+        log: Vec::new(),
         host: HostCost::default(),
     }
 }

@@ -277,6 +277,18 @@ impl Workload for Combined {
         command.work.observe(sched, &task_of);
     }
 
+    fn time_is(&mut self, task: TaskId, now: Ns) {
+        if let Owner::Command { command, task } = self.owners[task.index()] {
+            let running = &mut self.commands[usize::from(command)];
+            running.command.work.time_is(task, now);
+        }
+    }
+
+    /// Those of the measured one.
+    fn log(&self, time: Ns) -> Vec<String> {
+        self.commands[0].command.work.log(time)
+    }
+
     fn stopped(&mut self, session: u16) {
         self.commands[usize::from(session)].stopped = true;
     }

@@ -416,6 +416,7 @@ impl<W: Workload> Engine<W> {
             metrics,
             audit: self.stats.audit(),
             lines: self.lines.report(time),
+            log: self.work.log(Ns(time)),
             forced_idle: ForcedIdle::of(&self.sched, &self.stats.forced, time),
             host: HostCost {
                 events: self.events,

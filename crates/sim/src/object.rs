@@ -1,9 +1,10 @@
-//! What tasks block on: pipes, sockets and TCP connections, with the lock that guards each and the wait queues.
+//! What tasks block on: pipes, sockets, TCP and UDP connections, with the lock that guards each and the wait queues.
 
 pub mod mutex;
 pub mod pipe;
 pub mod socket;
 pub mod tcp;
+pub mod udp;
 
 use mutex::Mutex;
 use std::collections::VecDeque;
@@ -56,6 +57,21 @@ pub enum Content {
     Socket(socket::Stream),
     /// One direction of a TCP connection over loopback.
     Tcp(tcp::Stream),
+    /// One direction between two UDP sockets over loopback.
+    Udp(udp::Queue),
+}
+
+impl Content {
+    /// Whether a write, or a read, holds the lock. The receiver of a TCP connection has a socket, and a
+    /// lock, of its own; datagrams are sent and received without one.
+    #[inline(always)]
+    pub fn locks(&self, write: bool) -> bool {
+        match self {
+            Content::Pipe(_) | Content::Socket(_) => true,
+            Content::Tcp(_) => write,
+            Content::Udp(_) => false,
+        }
+    }
 }
 
 impl Chan {
@@ -74,6 +90,16 @@ impl Chan {
         Chan::with(Content::Tcp(tcp::Stream::default()))
     }
 
+    /// An empty direction of a TCP connection whose ends take turns, each answering the other.
+    pub fn tcp_pingpong() -> Chan {
+        Chan::with(Content::Tcp(tcp::Stream::pingpong()))
+    }
+
+    /// An empty direction between two UDP sockets.
+    pub fn udp() -> Chan {
+        Chan::with(Content::Udp(udp::Queue::default()))
+    }
+
     fn with(content: Content) -> Chan {
         Chan {
             mutex: Mutex::default(),
@@ -90,6 +116,7 @@ impl Chan {
             Content::Pipe(ring) => ring.is_empty(),
             Content::Socket(stream) => stream.is_empty(),
             Content::Tcp(stream) => stream.is_empty(),
+            Content::Udp(queue) => queue.is_empty(),
         }
     }
 
@@ -100,6 +127,7 @@ impl Chan {
             Content::Pipe(ring) => ring.is_full(),
             Content::Socket(stream) => stream.is_full(),
             Content::Tcp(stream) => stream.is_full(),
+            Content::Udp(_) => false,
         }
     }
 }

@@ -70,6 +70,8 @@ pub struct Outcome {
     pub lines: Vec<LineRow>,
     /// Forced idle, if tasks had core-scheduling cookies.
     pub forced_idle: Option<ForcedIdle>,
+    /// Lines that the program itself would have written.
+    pub log: Vec<String>,
     /// What it cost the host.
     pub host: HostCost,
 }

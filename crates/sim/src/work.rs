@@ -27,6 +27,8 @@ pub enum Op {
     SpinFor(Ns),
     /// Sleep for so long.
     Sleep(Ns),
+    /// Take the time, which costs nothing: [`Workload::time_is`] is told.
+    Time,
     /// Wait for a wake-up by [`Op::Unpark`]; one that came before is taken at once.
     Park,
     /// Wake a task that is parked, or will be. Wake-ups that a task has not taken yet are one.
@@ -167,6 +169,15 @@ pub trait Workload {
     /// the workload's tasks.
     fn observe(&mut self, _sched: &Sched, _task_of: &dyn Fn(TaskId) -> TaskId) {}
 
+    /// The time that an [`Op::Time`] took.
+    fn time_is(&mut self, _task: TaskId, _now: Ns) {}
+
+    /// Lines that the program itself would have written in a run of so much time, beside what follows
+    /// from its metrics.
+    fn log(&self, _time: Ns) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the workload itself measured in a run of so much time, for the outcome; always the same
     /// names in the same order.
     fn metrics(&self, _time: Ns) -> Vec<Metric> {
@@ -218,6 +229,14 @@ impl Workload for Box<dyn Workload> {
 
     fn observe(&mut self, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
         self.as_mut().observe(sched, task_of);
+    }
+
+    fn time_is(&mut self, task: TaskId, now: Ns) {
+        self.as_mut().time_is(task, now);
+    }
+
+    fn log(&self, time: Ns) -> Vec<String> {
+        self.as_ref().log(time)
     }
 
     fn metrics(&self, time: Ns) -> Vec<Metric> {

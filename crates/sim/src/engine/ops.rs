@@ -7,7 +7,7 @@ use crate::object::mutex::Next;
 use crate::object::{ChanId, Content};
 use crate::queue::NEVER;
 use crate::work::{Op, Workload};
-use wakelab_machine::CpuId;
+use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::TaskId;
 use wakelab_sched::placement::wf;
 
@@ -24,6 +24,10 @@ const SOCKET_LINES: u64 = 5;
 /// The same for TCP: the sender's lock and write queue, the receiver's lock and receive queue, two
 /// lines of `sk_buff`, and the message. (include/net/sock.h, include/linux/skbuff.h.)
 const TCP_LINES: u64 = 5;
+
+/// The same for UDP: the receiver's queue with its account of memory, two lines of `sk_buff`, and the
+/// datagram.
+const UDP_LINES: u64 = 4;
 
 /// Spread of the instructions' time from one operation to the next, parts of 1024 either way. A
 /// stand-in: real paths differ by cache and branch misses; with none, all senders walk in step.
@@ -85,6 +89,10 @@ impl<W: Workload> Engine<W> {
                 } else {
                     self.resume_at(cpu, self.now + lead + self.prices.syscall);
                 }
+            }
+            Op::Time => {
+                self.work.time_is(p, Ns(self.now + lead));
+                self.next_op(cpu, p, lead);
             }
             Op::Sleep(ns) => {
                 self.arm_timer(p, self.now + lead + ns.0);
@@ -154,12 +162,11 @@ impl<W: Workload> Engine<W> {
         let id = task.chan;
         let chan = &mut self.chans[id.index()];
         let at = self.now + lead;
-        let tcp = matches!(chan.content, Content::Tcp(_));
-        // The receiver of a TCP connection has a socket, and a lock, of its own.
-        if (tcp && task.kind == Kind::Read) || chan.mutex.try_lock(p) {
+        let locks = chan.content.locks(task.kind == Kind::Write);
+        if !locks || chan.mutex.try_lock(p) {
             return self.hold(cpu, p, at);
         }
-        if tcp {
+        if matches!(chan.content, Content::Tcp(_)) {
             // `__lock_sock`: no spinning.
             chan.mutex.wait(p);
             return self.block(cpu, p, Waits::ForLock(id), Stage::LockWaiter, at);
@@ -222,6 +229,12 @@ impl<W: Workload> Engine<W> {
                 let own = [self.prices.socket_op, self.prices.tcp_op][usize::from(emits)];
                 (TCP_LINES, own)
             }
+            // The way down to the loopback device and up again is the sender's, as with TCP.
+            Content::Udp(_) => {
+                let emits = task.kind == Kind::Write;
+                let own = [self.prices.socket_op, self.prices.tcp_op][usize::from(emits)];
+                (UDP_LINES, own)
+            }
         };
         let memory = lines * self.prices.transfer(chan.last_cpu, cpu);
         chan.last_cpu = cpu;
@@ -256,6 +269,7 @@ impl<W: Workload> Engine<W> {
                 (sent, sent > 0)
             }
             Content::Tcp(stream) => stream.send(task.left),
+            Content::Udp(queue) => (queue.send(task.left), true),
         };
         task.left -= written;
         let done = task.left == 0;
@@ -264,7 +278,11 @@ impl<W: Workload> Engine<W> {
             return self.old_pipe_op_ends(cpu, p, written > 0, done);
         }
         let wake_writer = done && pipe && task.wake_next && !chan.is_full();
-        let mut lead = self.unlock(cpu, id);
+        let mut lead = if chan.content.locks(true) {
+            self.unlock(cpu, id)
+        } else {
+            0
+        };
         if arrived {
             lead += self.wake_all_readers(cpu, id, lead);
         } else if pipe && was_empty && written > 0 {
@@ -304,13 +322,18 @@ impl<W: Workload> Engine<W> {
                 let received = stream.receive(task.left);
                 (received.bytes, received.wake_senders, received.arrived)
             }
+            Content::Udp(queue) => (queue.receive(task.left), false, false),
         };
         task.left -= read;
         let (done, any) = (task.left == 0, read > 0);
         let pipe = matches!(chan.content, Content::Pipe(_));
         let tcp = matches!(chan.content, Content::Tcp(_));
         let wake_reader = any && task.wake_next && pipe && !chan.is_empty();
-        let mut lead = if tcp { 0 } else { self.unlock(cpu, id) };
+        let mut lead = if chan.content.locks(false) {
+            self.unlock(cpu, id)
+        } else {
+            0
+        };
         if pipe && was_full {
             lead += self.wake_writer(cpu, id, lead);
         }

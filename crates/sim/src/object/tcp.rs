@@ -7,6 +7,10 @@
 //! The receiver acknowledges when it has read its queue empty, or more than a segment of the largest
 //! size seen (`tcp_cleanup_rbuf`); what was held back then follows in one segment. Not modelled: the
 //! first acknowledgements of a connection, which are sent at once; growth of window and buffer.
+//!
+//! Ends that answer each other are in ping-pong mode (`inet_csk_in_pingpong_mode`): an answer carries the
+//! acknowledgement, so that reading emits nothing and nothing is held back. Their windows have grown with
+//! the connection (`tcp_rcv_space_adjust`) and do not limit it.
 
 use std::collections::VecDeque;
 
@@ -35,6 +39,8 @@ pub struct Stream {
     received: u32,
     /// The largest segment seen (`rcv_mss`).
     largest: u32,
+    /// Both ends take turns.
+    pingpong: bool,
 }
 
 /// What a read did.
@@ -49,6 +55,14 @@ pub struct Received {
 }
 
 impl Stream {
+    /// A direction of a connection in ping-pong mode.
+    pub fn pingpong() -> Stream {
+        Stream {
+            pingpong: true,
+            ..Stream::default()
+        }
+    }
+
     /// Whether there is nothing to read.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
@@ -70,7 +84,8 @@ impl Stream {
     /// Whether reading so many bytes would send an acknowledgement.
     #[inline(always)]
     pub fn acknowledges(&self, bytes: u32) -> bool {
-        bytes >= self.received || self.received + self.largest < self.unacked + bytes
+        !self.pingpong
+            && (bytes >= self.received || self.received + self.largest < self.unacked + bytes)
     }
 
     /// Queues up to `bytes` and sends what may be sent. Returns how much was queued, 0 if the send
@@ -95,8 +110,8 @@ impl Stream {
         }
         let bytes = bytes - left;
         let read = self.unacked - self.received;
-        let acknowledges = bytes > 0 && (self.received == 0 || read > self.largest);
-        if !acknowledges {
+        let all_or_much = self.pingpong || self.received == 0 || read > self.largest;
+        if bytes == 0 || !all_or_much {
             return Received {
                 bytes,
                 wake_senders: false,
@@ -104,7 +119,7 @@ impl Stream {
             };
         }
         self.unacked = self.received;
-        self.short_unacked = self.segments.back().is_some_and(|&last| last < MSS);
+        self.short_unacked = !self.pingpong && self.segments.back().is_some_and(|&last| last < MSS);
         Received {
             bytes,
             // `sk_stream_write_space`: at least half as much is free as is queued.
@@ -120,13 +135,14 @@ impl Stream {
         while self.unsent > 0 {
             let segment = self.unsent.min(MSS);
             let held = segment < MSS && self.short_unacked;
-            if held || self.unacked + segment > WINDOW {
+            let closed = !self.pingpong && self.unacked + segment > WINDOW;
+            if held || closed {
                 break;
             }
             self.unsent -= segment;
             self.unacked += segment;
             self.received += segment;
-            self.short_unacked |= segment < MSS;
+            self.short_unacked |= segment < MSS && !self.pingpong;
             self.largest = self.largest.max(segment);
             self.segments.push_back(segment);
             arrived = true;
@@ -167,6 +183,20 @@ mod tests {
         assert!(stream.receive(100).arrived);
         assert_eq!(stream.segments, [MSS]);
         assert_eq!(stream.send(MSS), (MSS, false));
+    }
+
+    #[test]
+    fn ends_that_answer_each_other_hold_nothing_back_and_reading_emits_nothing() {
+        let mut stream = Stream::pingpong();
+        assert_eq!(stream.send(4), (4, true));
+        assert!(!stream.holds_back());
+        assert_eq!(stream.send(MSS + 100), (MSS + 100, true));
+        assert_eq!(stream.segments, [4, MSS, 100]);
+        assert!(!stream.acknowledges(MSS + 104));
+        assert_eq!(stream.receive(4).bytes, 4);
+        let rest = stream.receive(MSS + 100);
+        assert_eq!((rest.bytes, rest.arrived), (MSS + 100, false));
+        assert_eq!((stream.unacked, stream.is_empty()), (0, true));
     }
 
     #[test]
