@@ -15,6 +15,10 @@ pub enum Unit {
     Percent,
     /// Microseconds.
     Micros,
+    /// A number of things per second of time.
+    PerSecond,
+    /// Million bytes per second of time.
+    MegabytesPerSecond,
 }
 
 /// How a metric is shown.
@@ -40,6 +44,24 @@ const fn info(name: &'static str, label: &'static str, unit: Unit, grows: bool) 
 }
 
 const INFOS: &[MetricInfo] = &[
+    info("usecs_per_op", "usecs/op", Unit::Micros, false),
+    info("ops_per_s", "ops/sec", Unit::PerSecond, false),
+    info("transactions_per_s", "transactions", Unit::PerSecond, false),
+    info(
+        "throughput_mb_per_s",
+        "throughput",
+        Unit::MegabytesPerSecond,
+        false,
+    ),
+    info("requests_per_s", "requests", Unit::PerSecond, false),
+    info(
+        "request_latency_max_us",
+        "request latency max",
+        Unit::Micros,
+        false,
+    ),
+    info("switches_per_s", "pipe switches", Unit::PerSecond, false),
+    info("events_per_s", "events", Unit::PerSecond, false),
     info("noise_pct", "noise", Unit::Percent, false),
     info(
         "noise_max_pct",
@@ -130,6 +152,29 @@ const INFOS: &[MetricInfo] = &[
     info("lost_races", "idle CPUs lost", Unit::Count, true),
 ];
 
+/// Whether more of a metric is what one wants; none if it depends, as for counts of migrations.
+pub fn more_is_better(name: &str) -> Option<bool> {
+    const MORE: [&str; 6] = [
+        "ops_per_s",
+        "transactions_per_s",
+        "throughput_mb_per_s",
+        "requests_per_s",
+        "switches_per_s",
+        "events_per_s",
+    ];
+    const LESS: [&str; 7] = [
+        "time_s",
+        "usecs_per_op",
+        "request_latency_max_us",
+        "noise_pct",
+        "noise_max_pct",
+        "window_run_delay_pct",
+        "rq_wait_s",
+    ];
+    let less = LESS.contains(&name) || name.starts_with("wakeup_latency_");
+    (less || MORE.contains(&name)).then_some(!less)
+}
+
 /// How the metric with this name is shown. One that no table knows keeps its name, counts as a
 /// number, and is never scaled.
 pub fn of(name: &'static str) -> MetricInfo {
@@ -165,9 +210,20 @@ mod tests {
     }
 
     #[test]
+    fn every_metric_with_a_direction_is_described() {
+        let directed = |info: &&MetricInfo| more_is_better(info.name).is_some();
+        assert_eq!(INFOS.iter().filter(directed).count(), 17);
+        assert_eq!(more_is_better("time_s"), Some(false));
+        assert_eq!(more_is_better("events_per_s"), Some(true));
+        assert_eq!(more_is_better("cpu_migrations"), None);
+    }
+
+    #[test]
     fn units_agree_with_the_suffixes_of_names() {
         let suffixes = [
+            ("_mb_per_s", Unit::MegabytesPerSecond),
             ("_k_per_cpu_s", Unit::KPerCpuSecond),
+            ("_per_s", Unit::PerSecond),
             ("_pct", Unit::Percent),
             ("_us", Unit::Micros),
             ("_s", Unit::Seconds),

@@ -15,7 +15,11 @@ pub fn value(value: f64, unit: Unit) -> String {
         Unit::KPerCpuSecond => format!("{value:.3} K/CPU-s"),
         Unit::Cpus => format!("{value:.3}"),
         Unit::Percent => format!("{value:.2} %"),
+        // Whole round trips of a few microseconds are compared to the last digit published.
+        Unit::Micros if value.abs() < 10.0 => format!("{value:.3} us"),
         Unit::Micros => format!("{value:.1} us"),
+        Unit::PerSecond => format!("{}/s", count(value)),
+        Unit::MegabytesPerSecond => format!("{value:.1} MB/s"),
     }
 }
 
@@ -93,6 +97,8 @@ mod tests {
             (253.275, Unit::Cpus, "253.275"),
             (8.16, Unit::Percent, "8.16 %"),
             (12.34, Unit::Micros, "12.3 us"),
+            (77_303.0, Unit::PerSecond, "77.30 K/s"),
+            (948.149, Unit::MegabytesPerSecond, "948.1 MB/s"),
             (f64::NAN, Unit::Seconds, "-"),
         ];
         for (number, unit, text) in table {

@@ -1,8 +1,13 @@
 //! What every benchmark can do, and the table of all of them.
 
 use crate::WorkloadError;
+use crate::context_switch::{self, ContextSwitch};
 use crate::hackbench::Hackbench;
+use crate::netperf::Netperf;
+use crate::perf;
 use crate::spin::{Program, Spinners};
+use crate::sysbench::Sysbench;
+use crate::tbench::Tbench;
 use crate::vms::Vms;
 use crate::worksleep::WorkSleep;
 use std::fmt::Debug;
@@ -25,6 +30,9 @@ pub(crate) trait Benchmark: Debug + Send + Sync {
 
     /// What its tasks do on this machine, from the start.
     fn begin(&self, machine: &Machine) -> Box<dyn wakelab_sim::Workload>;
+
+    /// What the program itself would print at the end of such a run, in its own format.
+    fn printed(&self, outcome: &Outcome) -> String;
 
     /// Simulates it to its end. One whose operations are short and many has an engine of its own here;
     /// the others share one.
@@ -68,6 +76,40 @@ pub(crate) const BENCHMARKS: &[Row] = &[
     Row {
         name: "vms",
         parse: |words| boxed(Vms::parse(words)),
+    },
+    Row {
+        name: "perf",
+        parse: perf::parse,
+    },
+    Row {
+        name: "netperf",
+        parse: |words| boxed(Netperf::parse(words)),
+    },
+    Row {
+        name: "tbench",
+        parse: |words| boxed(Tbench::parse(words)),
+    },
+    Row {
+        name: "context_switch1_processes",
+        parse: |words| {
+            boxed(ContextSwitch::parse(
+                context_switch::Program::Processes,
+                words,
+            ))
+        },
+    },
+    Row {
+        name: "context_switch1_threads",
+        parse: |words| {
+            boxed(ContextSwitch::parse(
+                context_switch::Program::Threads,
+                words,
+            ))
+        },
+    },
+    Row {
+        name: "sysbench",
+        parse: |words| boxed(Sysbench::parse(words)),
     },
 ];
 

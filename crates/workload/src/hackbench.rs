@@ -9,8 +9,11 @@
 
 mod options;
 
+pub(crate) use options::MAX_LOOPS;
+
 use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
+use crate::printed;
 use wakelab_machine::topology::Machine;
 use wakelab_sched::TaskId;
 use wakelab_sim::object::{Chan, ChanId};
@@ -77,6 +80,15 @@ impl Hackbench {
         2 * u64::from(self.groups) * u64::from(self.fds)
     }
 
+    /// The same with its loops multiplied.
+    pub(crate) fn times(&self, factor: f64) -> Hackbench {
+        let loops = (self.loops as f64 * factor).round();
+        Hackbench {
+            loops: loops.clamp(1.0, MAX_LOOPS as f64) as u64,
+            ..self.clone()
+        }
+    }
+
     /// Messages of a whole run.
     pub fn messages(&self) -> u128 {
         u128::from(self.groups) * u128::from(self.fds).pow(2) * u128::from(self.loops)
@@ -85,13 +97,7 @@ impl Hackbench {
 
 impl Benchmark for Hackbench {
     fn scaled(&self, factor: f64) -> Box<dyn Benchmark> {
-        let loops = (self.loops as f64 * factor)
-            .round()
-            .clamp(1.0, options::MAX_LOOPS as f64);
-        Box::new(Hackbench {
-            loops: loops as u64,
-            ..self.clone()
-        })
+        Box::new(self.times(factor))
     }
 
     fn command_line(&self) -> String {
@@ -124,6 +130,21 @@ impl Benchmark for Hackbench {
 
     fn run(&self, config: &RunConfig, cancelled: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
         Engine::new(config, Run::new(self)).run(cancelled)
+    }
+
+    fn printed(&self, outcome: &Outcome) -> String {
+        format!(
+            "Running in {} mode with {} groups using {} file descriptors each (== {} tasks)\n\
+             Each sender will pass {} messages of {} bytes\n\
+             Time: {}\n",
+            if self.threads { "threaded" } else { "process" },
+            self.groups,
+            2 * self.fds,
+            self.tasks(),
+            self.loops,
+            self.datasize,
+            printed::seconds(printed::micros(outcome)),
+        )
     }
 }
 

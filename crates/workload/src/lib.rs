@@ -3,11 +3,18 @@
 mod benchmark;
 mod command;
 mod command_line;
+pub mod context_switch;
+mod gate;
 pub mod hackbench;
 mod main_task;
+pub mod netperf;
 mod options;
+pub mod perf;
+mod printed;
 pub mod quantity;
 pub mod spin;
+pub mod sysbench;
+pub mod tbench;
 pub mod vms;
 pub mod worksleep;
 
@@ -15,8 +22,8 @@ use command::Command;
 pub use command::Companion;
 pub use command_line::WorkloadError;
 use wakelab_machine::Ns;
-use wakelab_sim::{Engine, Outcome};
 pub use wakelab_sim::{Grouping, RunConfig, RunError, Start};
+use wakelab_sim::{Engine, Metric, Outcome};
 
 /// A workload: a measured command and those that run beside it, as their command lines say.
 #[derive(Clone, Debug)]
@@ -36,7 +43,16 @@ impl Eq for Workload {}
 
 /// The metrics that workloads add to those of every run, with what they mean.
 pub fn metrics() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    [vms::METRICS].into_iter().flatten()
+    [
+        vms::METRICS,
+        perf::pipe::METRICS,
+        netperf::METRICS,
+        tbench::METRICS,
+        context_switch::METRICS,
+        sysbench::METRICS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The most commands that run beside a measured one.
@@ -84,6 +100,11 @@ impl Workload {
         }
     }
 
+    /// What the benchmark itself would print at the end of a run, in its own format.
+    pub fn printed(&self, outcome: &Outcome) -> String {
+        self.measured.benchmark.printed(outcome)
+    }
+
     /// The command line that says this workload, and what is given with it: `hackbench ... --with
     /// 'spin -n 44'`.
     pub fn command_line(&self) -> String {
@@ -108,6 +129,17 @@ pub fn run(
     let combined = command::combined(measured, beside, &config.machine);
     let work: Box<dyn wakelab_sim::Workload> = Box::new(combined);
     Engine::new(config, work).run(cancelled)
+}
+
+/// Metrics with their names.
+pub(crate) fn named<const N: usize>(
+    metrics: &'static [(&'static str, &'static str)],
+    values: [f64; N],
+) -> Vec<Metric> {
+    let named = metrics.iter().zip(values);
+    named
+        .map(|(&(name, _), value)| Metric { name, value })
+        .collect()
 }
 
 /// Memory that a task keeps warm if it does next to nothing with it, KiB: two pages of kernel stack,

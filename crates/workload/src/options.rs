@@ -22,7 +22,9 @@ pub(crate) enum Takes<T> {
 
 /// An option.
 pub(crate) struct Opt<T> {
+    /// The letter; `\0` if it has none.
     pub short: char,
+    /// The word; empty if it has none.
     pub long: &'static str,
     pub takes: Takes<T>,
 }
@@ -75,7 +77,9 @@ impl<T> Grammar<T> {
             Some((name, value)) => (name, Some(value)),
             None => (long, None),
         };
-        let option = self.options.iter().find(|option| option.long == name);
+        // An option without a long name has an empty one.
+        let known = |option: &&Opt<T>| option.long == name && !name.is_empty();
+        let option = self.options.iter().find(known);
         match &option.ok_or_else(|| self.unknown(word))?.takes {
             Takes::Nothing(_) if given.is_some() => Err(self.unknown(word)),
             Takes::Nothing(set) => {
@@ -147,7 +151,14 @@ impl<T> Grammar<T> {
         Ok(())
     }
 
-    fn number(&self, option: &str, value: &str, low: u64, high: u64) -> Result<u64, WorkloadError> {
+    /// A whole number within its bounds.
+    pub fn number(
+        &self,
+        option: &str,
+        value: &str,
+        low: u64,
+        high: u64,
+    ) -> Result<u64, WorkloadError> {
         let number = value
             .parse::<u64>()
             .map_err(|_| WorkloadError::NotANumber {

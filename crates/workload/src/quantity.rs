@@ -65,6 +65,16 @@ impl fmt::Display for Written {
     }
 }
 
+/// A time as an option in seconds takes it: `10`, or with a unit if it is no whole number of them.
+pub(crate) fn in_seconds(time: Ns) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    if time.0.is_multiple_of(SECOND) {
+        (time.0 / SECOND).to_string()
+    } else {
+        Written(time).to_string()
+    }
+}
+
 /// Times between two ends, each as likely as the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uniform {

@@ -9,13 +9,14 @@ use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
 use crate::main_task::MainTask;
 use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
+use crate::printed;
 use crate::quantity::{Written, seconds};
 use wakelab_machine::Ns;
 use wakelab_machine::topology::Machine;
 use wakelab_sched::TaskId;
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
-use wakelab_sim::{Op, Workload};
+use wakelab_sim::{Op, Outcome, Workload};
 
 /// Which program the command line is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +158,47 @@ impl Benchmark for Spinners {
     fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
         Box::new(Run::new(self, machine.ncpu()))
     }
+
+    /// stress-ng 0.15 says what it did; a loop prints nothing.
+    fn printed(&self, outcome: &Outcome) -> String {
+        if self.program == Program::Spin {
+            return String::new();
+        }
+        // With the number of the main task in place of its process ID.
+        let info = "stress-ng: info:  [1]";
+        let hogs = printed::log(outcome);
+        let time = printed::metric(outcome, "time_s");
+        format!(
+            "{info} setting to a {} run per stressor\n{info} dispatching hogs: {} cpu\n\
+             {info} successful run completed in {}\n",
+            length(self.time),
+            hogs.trim_end(),
+            took(time)
+        )
+    }
+}
+
+/// A time as stress-ng announces it: `10 second`, `121 second (2 mins, 1.00 secs)`.
+fn length(time: Ns) -> String {
+    let seconds = time.as_secs_f64();
+    format!("{} second{}", seconds.floor(), in_minutes(seconds))
+}
+
+/// A time as stress-ng reports it: `10.00s`, `121.00s (2 mins, 1.00 secs)`.
+fn took(seconds: f64) -> String {
+    format!("{seconds:.2}s{}", in_minutes(seconds))
+}
+
+fn in_minutes(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).floor();
+    let plural = if minutes == 1.0 { "" } else { "s" };
+    match minutes {
+        0.0 => String::new(),
+        _ => format!(
+            " ({minutes} min{plural}, {:.2} secs)",
+            seconds - 60.0 * minutes
+        ),
+    }
 }
 
 /// What a task that never sleeps does next: more of the same.
@@ -197,6 +239,11 @@ impl Workload for Run {
     }
 
     fn spawned(&mut self, _role: u32, _task: TaskId) {}
+
+    /// How many there are.
+    fn log(&self, _time: Ns) -> Vec<String> {
+        vec![self.tasks.to_string()]
+    }
 
     fn next_op(&mut self, task: TaskId, _rng: &mut Rng) -> Op {
         if task.index() == 0 {
@@ -253,6 +300,17 @@ mod tests {
             let error = read(line).unwrap_err().to_string();
             assert!(error.contains(word), "{line}: {error}");
         }
+    }
+
+    #[test]
+    fn times_are_written_as_stress_ng_writes_them() {
+        assert_eq!(length(Ns(2_000_000_000)), "2 second");
+        assert_eq!(
+            length(Ns(121_000_000_000)),
+            "121 second (2 mins, 1.00 secs)"
+        );
+        assert_eq!(took(121.03), "121.03s (2 mins, 1.03 secs)");
+        assert_eq!(took(2.0), "2.00s");
     }
 
     proptest! {

@@ -16,6 +16,7 @@ mod options;
 use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
 use crate::main_task::MainTask;
+use crate::printed;
 use crate::quantity::{Cycle, Written, below};
 use crate::spin::FOR_EVER;
 use crate::worksleep::TIMER_SLACK;
@@ -27,7 +28,7 @@ use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::{Cookie, Sched, TaskId};
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
-use wakelab_sim::{Attributes, Metric, Op, Workload};
+use wakelab_sim::{Attributes, Metric, Op, Outcome, Workload};
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +133,18 @@ impl Benchmark for Vms {
 
     fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
         Box::new(Run::new(self, machine))
+    }
+
+    /// The noise, if the tracer is there.
+    fn printed(&self, outcome: &Outcome) -> String {
+        let time = printed::seconds(printed::micros(outcome));
+        match self.hwlat {
+            Some(_) => {
+                let noise = printed::metric(outcome, "noise_pct");
+                format!("hwlat: noise {noise:.3} % in {time} s\n")
+            }
+            None => format!("{time} s\n"),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
 use crate::main_task::MainTask;
 use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
+use crate::printed;
 use crate::quantity::Uniform;
 use wakelab_machine::Ns;
 use wakelab_machine::topology::Machine;
@@ -19,7 +20,7 @@ use wakelab_sched::core_sched::prctl::{Command, CoreSchedCall, Scope};
 use wakelab_sched::{Cookie, TaskId};
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
-use wakelab_sim::{Attributes, Op, Workload};
+use wakelab_sim::{Attributes, Op, Outcome, Workload};
 
 /// How late a timer of a user task may be, and is, since nothing else ends the wait: the default of
 /// `prctl(PR_SET_TIMERSLACK)` (kernel init/init_task.c).
@@ -187,6 +188,11 @@ impl Benchmark for WorkSleep {
 
     fn begin(&self, _machine: &Machine) -> Box<dyn Workload> {
         Box::new(Run::new(self))
+    }
+
+    fn printed(&self, outcome: &Outcome) -> String {
+        let time = printed::seconds(printed::micros(outcome));
+        format!("time until the last thread was done: {time} s\n")
     }
 }
 

@@ -7,7 +7,7 @@ use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
 const NAME: &str = "hackbench";
 
 /// Most loops of a sender.
-pub(super) const MAX_LOOPS: u64 = 1_000_000_000_000;
+pub(crate) const MAX_LOOPS: u64 = 1_000_000_000_000;
 const MAX_DATASIZE: u64 = 1 << 20;
 
 const fn number(
