@@ -35,6 +35,8 @@ pub enum Command {
     Run(RunArgs),
     /// Compare features under a workload on a machine
     Compare(CompareArgs),
+    /// Run a benchmark once and print what it would print itself, in its own format
+    Bench(BenchArgs),
     /// Write a document of experiments, published against predicted, from results of `run`
     Document(DocumentArgs),
     /// Make recorded decisions and arithmetic of a real kernel again, and compare
@@ -137,6 +139,30 @@ pub struct RunOptions {
     /// How tasks are grouped [default: the experiment's; autogroup for compare]
     #[arg(long, value_enum)]
     pub grouping: Option<GroupingArg>,
+}
+
+/// `bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// A machine's name as `wakelab machine list` shows it, `host`, a file `*.toml`, or what
+    /// `machine import` reads
+    #[arg(long, value_name = "NAME|host|FILE")]
+    pub machine: String,
+    /// A kernel release, such as 6.5
+    #[arg(long)]
+    pub kernel: String,
+    /// Words of sched_features, separated by blanks; NO_WORD turns one off
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    pub features: String,
+    /// The seed: the run is the first of `run` and `compare` with the same one
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// How tasks are grouped
+    #[arg(long, value_enum, default_value_t = GroupingArg::Autogroup)]
+    pub grouping: GroupingArg,
+    /// The benchmark's own command line, after `--`
+    #[arg(value_name = "COMMAND LINE", required = true, last = true)]
+    pub command_line: Vec<String>,
 }
 
 /// `document`.

@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod bench;
 mod compare;
 mod document;
 mod features;
@@ -21,6 +22,7 @@ pub fn execute(command: Command) -> anyhow::Result<Ending> {
         Command::List => print(&list::text()?),
         Command::Run(args) => run::experiment(&args),
         Command::Compare(args) => run::plan(compare::plan(&args)?, &args.options),
+        Command::Bench(args) => bench::run(&args),
         Command::Document(args) => document::experiments(&args),
         Command::Verify(args) => verify::recordings(&args),
         Command::Machine(verb) => print(&machine::text(&verb)?),

@@ -60,6 +60,24 @@ pub fn run(plan: &Plan, jobs: Option<u32>, cancelled: &AtomicBool) -> anyhow::Re
     Ok(report(plan, &session.outcomes, runs, host))
 }
 
+/// Makes the first run of a plan's first variant; none if `cancelled` became true before it ended.
+///
+/// # Errors
+/// If it fails.
+pub fn first(plan: &Plan, cancelled: &AtomicBool) -> anyhow::Result<Option<Outcome>> {
+    let session = Session::new(plan, Some(1), cancelled)?;
+    let job = Job {
+        point: OWN,
+        run: 0,
+        variant: 0,
+    };
+    match session.make_one(job, &|| cancelled.load(Ordering::Relaxed)) {
+        Ok(outcome) => Ok(Some(outcome)),
+        Err(Failure::Run(RunError::Cancelled)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// What is needed to make runs, and what has been made.
 struct Session<'a> {
     plan: &'a Plan,

@@ -38,16 +38,21 @@ fn shortened(mut choices: Choices, experiment: &Experiment) -> Choices {
     choices
 }
 
+/// The grouping that an option names.
+pub fn grouping(word: GroupingArg) -> Grouping {
+    match word {
+        GroupingArg::Autogroup => Grouping::Autogroup,
+        GroupingArg::Root => Grouping::Root,
+    }
+}
+
 /// The choices that the options make.
 ///
 /// # Errors
 /// If a command line is not understood.
 pub fn choices(options: &RunOptions) -> anyhow::Result<Choices> {
     let with = options.with.iter().map(|line| Companion::parse(line));
-    let grouping = options.grouping.map(|grouping| match grouping {
-        GroupingArg::Autogroup => Grouping::Autogroup,
-        GroupingArg::Root => Grouping::Root,
-    });
+    let grouping = options.grouping.map(grouping);
     Ok(Choices {
         with: with.collect::<Result<_, _>>().context("--with")?,
         scale: options.scale,
