@@ -58,6 +58,8 @@ pub enum Feat {
     FORCE_IDLE_LB,
     LB_BIAS,
     SIS_AVG_CPU,
+    CLUSTER_SCAN,
+    SYNC_STAY,
 }
 
 impl Feat {

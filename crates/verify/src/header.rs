@@ -5,6 +5,7 @@ use crate::wire::{cpu, from_line, mask};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use wakelab_machine::CpuMask;
+use wakelab_sched::features::{Origin, words_of};
 use wakelab_sched::{Feat, Features, Release};
 
 /// The schema of recorded decisions.
@@ -179,12 +180,17 @@ impl Header {
         found.ok_or_else(|| Problem::value("s", set, expected()))
     }
 
-    /// The features in force in a set; of those, the ones that the model knows.
+    /// The features in force in a set; of those, the ones that the model knows. A word that the kernel did
+    /// not have is as a stock kernel behaves.
     ///
     /// # Errors
     /// If there is no such set.
     pub fn features(&self, set: usize) -> Result<Features, Problem> {
         let mut features = Features(0);
+        let patches = words_of(Release::V6_12).filter(|word| word.origin == Origin::Patch);
+        for word in patches {
+            features.set(word.feat, word.default_in(Release::V6_12) == Some(true));
+        }
         for (name, on) in &self.set(set)?.feats {
             if let Some(feat) = Feat::from_name(name) {
                 features.set(feat, *on != 0);

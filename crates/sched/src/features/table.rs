@@ -124,7 +124,7 @@ use Feat::*;
 use Part::Modelled;
 
 /// The rows, by [`Feat`].
-pub(super) static TABLE: [Word; 44] = [
+pub(super) static TABLE: [Word; 46] = [
     word(
         GENTLE_FAIR_SLEEPERS,
         "GENTLE_FAIR_SLEEPERS",
@@ -425,6 +425,18 @@ pub(super) static TABLE: [Word; 44] = [
         [OFF, NONE, NONE, NONE],
         Modelled,
         "No idle search at all if its average cost exceeds the average idle time.",
+    ),
+    patch(
+        CLUSTER_SCAN,
+        "CLUSTER_SCAN",
+        [NONE, NONE, NONE, ON],
+        "Idle CPUs are looked for in the target's cluster first; off, as before 6.7.",
+    ),
+    patch(
+        SYNC_STAY,
+        "SYNC_STAY",
+        [OFF, OFF, OFF, OFF],
+        "On a sync wake-up by a task alone on its CPU the woken task stays with it.",
     ),
 ];
 

@@ -41,7 +41,7 @@ pub enum Reason {
     ClusterRecent,
     /// An idle CPU by capacity (asymmetric machines).
     IdleCapacity,
-    /// Nothing was found and the waker, about to sleep, makes room (WF_SYNC).
+    /// Nothing was found, or with SYNC_STAY looked for, and the waker, about to sleep, makes room (WF_SYNC).
     Sync,
     /// Nothing was found, and the previous CPU is kept (SELECT_BIAS_PREV).
     BiasPrev,

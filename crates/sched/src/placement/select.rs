@@ -5,7 +5,7 @@ use super::mutation::{Mutation, broken};
 use super::sibling::select_idle_sibling;
 use super::slow::find_idlest_cpu;
 use super::view::View;
-use super::wake_affine::{wake_affine, wake_cap, wake_wide};
+use super::wake_affine::{stays_with_waker, wake_affine, wake_cap, wake_wide};
 use super::wf;
 use wakelab_machine::CpuId;
 use wakelab_machine::domains::sd;
@@ -35,6 +35,7 @@ pub fn select_task_rq_fair<V: View>(v: &mut V, prev: CpuId, wake_flags: u32) -> 
             let cpu = find_idlest_cpu(v, level, prev, wake_flags & wf::SD_FLAGS);
             Decision::plain(cpu, Reason::SlowPath)
         }
+        Walk::Affine(_) if stays_with_waker(v, sync) => Decision::plain(this, Reason::Sync),
         Walk::Affine(pct) => fast_path(v, prev, Some(pct), sync),
         Walk::End if wake_flags & wf::TTWU != 0 => fast_path(v, prev, None, sync),
         Walk::End => Decision::plain(prev, Reason::NoDomain),

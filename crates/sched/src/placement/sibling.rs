@@ -185,8 +185,13 @@ fn check_prev<V: View>(
     Some(Sibling::fast(prev, prev_reason(good), SisPath::Prev))
 }
 
+/// Clusters count in searches: CLUSTER_SCAN, a word of this project for the change that 6.7 made.
+fn scans_clusters<V: View>(v: &V) -> bool {
+    v.rules().cluster_scan && v.feat(Feat::CLUSTER_SCAN)
+}
+
 fn in_other_cluster<V: View>(v: &V, cpu: CpuId, target: CpuId) -> bool {
-    v.rules().cluster_scan
+    scans_clusters(v)
         && v.topo().cluster_active
         && !cpus_share_resources(v, cpu, target)
         && !broken(v, M::OtherClusterTaken)
@@ -370,7 +375,7 @@ fn select_idle_cpu<V: View>(
         start: rank + usize::from(!broken(v, M::ScanFromTarget)),
         part: Part::Whole,
     };
-    let clustered = v.rules().cluster_scan && !v.ranks().llc(llc).cluster.is_empty();
+    let clustered = scans_clusters(v) && !v.ranks().llc(llc).cluster.is_empty();
     if has_idle_core {
         return search_cores(v, space, clustered.then_some(rank), searched);
     }

@@ -103,6 +103,12 @@ fn wake_affine_idle<V: View>(v: &mut V, prev: CpuId, sync: bool) -> Option<(CpuI
     None
 }
 
+/// SYNC_STAY: the waker, which says that it is about to sleep, is alone on its CPU, so that the woken task
+/// will have that CPU to itself and need not look for another.
+pub(super) fn stays_with_waker<V: View>(v: &V, sync: bool) -> bool {
+    v.feat(Feat::SYNC_STAY) && sync && only_task(v, v.this_cpu())
+}
+
 /// Whether the waker is alone on its CPU, but for tasks that sleep already.
 fn only_task<V: View>(v: &V, this: CpuId) -> bool {
     let delayed = match broken(v, M::SyncCountsDelayed) {

@@ -2,8 +2,8 @@
 
 use super::fixture::{Situation, TWO_LLCS};
 use crate::features::Feat;
-use crate::placement::{AffinePath, Reason, wf};
-use crate::rules::Release::V6_5;
+use crate::placement::{AffinePath, Reason, RecordedCall, wf};
+use crate::rules::Release::{V6_5, V6_12};
 use wakelab_machine::CpuId;
 
 /// WAKEUP_BIAS_PREV_IDLE with so much load on the previous CPU besides the task's.
@@ -176,4 +176,23 @@ fn both_patches_together_keep_a_fitting_prev() {
         (decision.cpu, decision.reason),
         (CpuId(1), Reason::PrevFits)
     );
+}
+
+#[test]
+fn with_sync_stay_a_lone_waker_keeps_what_it_wakes_though_prev_is_idle() {
+    let decide = |on, sync, running| {
+        let call = |call: &mut RecordedCall| {
+            call.wake_flags |= if sync { wf::SYNC } else { 0 };
+            call.nr_running[0] = running;
+        };
+        let situation = TWO_LLCS
+            .situation(V6_12, 1)
+            .idle(&[1])
+            .feature(Feat::SYNC_STAY, on);
+        situation.call(call).decide().cpu
+    };
+    assert_eq!(decide(true, true, 1), CpuId(0));
+    assert_eq!(decide(false, true, 1), CpuId(1), "off");
+    assert_eq!(decide(true, false, 1), CpuId(1), "not sync");
+    assert_eq!(decide(true, true, 2), CpuId(1), "the waker is not alone");
 }

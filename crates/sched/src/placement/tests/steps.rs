@@ -319,6 +319,25 @@ fn a_cluster_is_scanned_first_from_the_release_on_that_does() {
 }
 
 #[test]
+fn without_cluster_scan_clusters_count_as_little_as_before_6_7() {
+    for idle in [&[1][..], &[4], &[3, 4], &[]] {
+        for sync in [0, wf::SYNC] {
+            let decide = |release| {
+                let situation = CLUSTERS.situation(release, 4).idle(idle);
+                let situation = situation.feature(Feat::CLUSTER_SCAN, false);
+                situation.call(|call| call.wake_flags |= sync).decide()
+            };
+            let (off, before) = (decide(V6_12), decide(V6_5));
+            assert_eq!(
+                (off.cpu, off.reason),
+                (before.cpu, before.reason),
+                "{idle:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn an_idle_prev_of_another_cluster_is_kept_for_the_case_that_nothing_is_found() {
     let sync = |release| {
         let situation = CLUSTERS.situation(release, 4).idle(&[4]);
