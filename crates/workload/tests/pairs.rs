@@ -143,7 +143,7 @@ fn tbench_moves_the_load_files_data_for_each_request() {
     assert!((each / 5428.4 - 1.0).abs() < 0.1, "{each}");
     assert_eq!(
         form(&printed),
-        "Throughput #.# MB/sec  # clients  # procs  max_latency=#.# ms\n"
+        "Throughput #.# MB/sec # clients # procs  max_latency=#.# ms\n"
     );
 }
 
