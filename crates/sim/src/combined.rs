@@ -289,8 +289,26 @@ impl Workload for Combined {
         self.commands[0].command.work.log(time)
     }
 
+    fn waited(&mut self, task: TaskId, wait: Ns) {
+        if let Owner::Command { command, task } = self.owners[task.index()] {
+            let running = &mut self.commands[usize::from(command)];
+            running.command.work.waited(task, wait);
+        }
+    }
+
+    /// The lowest: the kernel keeps all that are asked of it.
+    fn idle_exit_limit(&self) -> Option<Ns> {
+        let of = |running: &Running| running.command.work.idle_exit_limit();
+        self.commands.iter().filter_map(of).min()
+    }
+
     fn stopped(&mut self, session: u16) {
         self.commands[usize::from(session)].stopped = true;
+    }
+
+    /// Those of the measured one.
+    fn log(&self, time: Ns) -> Vec<String> {
+        self.commands[0].command.work.log(time)
     }
 
     /// Those of the measured one.

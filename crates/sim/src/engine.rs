@@ -6,6 +6,7 @@
 
 mod core_sched;
 mod cpu;
+mod cpu_lock;
 mod old_pipe;
 mod ops;
 mod queueing;
@@ -26,6 +27,7 @@ use crate::rng::{Rng, mix};
 use crate::stats::Stats;
 use crate::work::Workload;
 use cpu::{Cpu, Phase};
+use cpu_lock::CpuLocks;
 use session::Session;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -120,6 +122,7 @@ pub struct Engine<W> {
     timers: BinaryHeap<Reverse<(u64, u64, TaskId)>>,
     timer_seq: u64,
     siblings: Vec<Vec<CpuId>>,
+    cpu_locks: CpuLocks,
     now: u64,
     start: Start,
     seed: u64,
@@ -158,7 +161,10 @@ impl<W: Workload> Engine<W> {
         tun.almost_idle_load = config.features.almost_idle_load;
         let sessions = work.sessions();
         let working_sets: Vec<u64> = sessions.iter().map(|s| s.working_set_kib).collect();
-        let prices = Prices::of(machine, &working_sets);
+        let mut prices = Prices::of(machine, &working_sets);
+        if let Some(limit) = work.idle_exit_limit() {
+            prices.limit_idle_exit(limit);
+        }
         tun.scan_cost = Ns(prices.scan_cpu);
         let rules = Rules::of(config.release);
         let topology = Arc::clone(&config.topology);
@@ -180,6 +186,7 @@ impl<W: Workload> Engine<W> {
             timers: BinaryHeap::new(),
             timer_seq: 0,
             siblings: siblings(machine),
+            cpu_locks: CpuLocks::new(sessions.len(), ncpu),
             now: BOOTED_NS + mix(config.seed) % tick_ns,
             start: config.start,
             seed: config.seed,
@@ -311,7 +318,10 @@ impl<W: Workload> Engine<W> {
 
     fn compute_done(&mut self, cpu: CpuId) {
         let p = self.sched.rq(cpu).curr;
-        self.tasks[p.index()].stage = Stage::Next;
+        let stage = &mut self.tasks[p.index()].stage;
+        if !matches!(stage, Stage::LockCpu(_)) {
+            *stage = Stage::Next;
+        }
         self.run_task(cpu, 0);
     }
 

@@ -134,6 +134,14 @@ impl Prices {
         }
     }
 
+    /// No idle state with a longer exit is entered any more (`cpuidle_governor_latency_req`); the
+    /// shallowest stays.
+    pub fn limit_idle_exit(&mut self, limit: Ns) {
+        let mut first = true;
+        let keep = |state: &IdlePrice| std::mem::take(&mut first) || state.exit <= limit.0;
+        self.idle_states.retain(keep);
+    }
+
     /// How far apart two CPUs are.
     #[inline(always)]
     pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {

@@ -27,12 +27,22 @@ pub enum Op {
     SpinFor(Ns),
     /// Sleep for so long.
     Sleep(Ns),
+    /// Sleep until a time on the clock that [`Workload::time_is`] tells; not at all if it is past.
+    SleepUntil(Ns),
     /// Take the time, which costs nothing: [`Workload::time_is`] is told.
     Time,
     /// Wait for a wake-up by [`Op::Unpark`]; one that came before is taken at once.
     Park,
     /// Wake a task that is parked, or will be. Wake-ups that a task has not taken yet are one.
     Unpark(TaskId),
+    /// `FUTEX_WAKE` on a word that one task waits on by [`Op::Park`]: unlike [`Op::Unpark`] it leaves
+    /// nothing to a task that does not wait, which has the word's value to look at.
+    FutexWake(TaskId),
+    /// Take the lock that the program keeps for the CPU that it runs on, spinning in user space until
+    /// it is free, and the lock of the CPU where it is by then if it was moved meanwhile.
+    LockCpu,
+    /// Let go of the lock taken by [`Op::LockCpu`].
+    UnlockCpu,
     /// Make a task; [`Workload::spawned`] is told which.
     Fork(Spawn),
     /// Call `prctl(PR_SCHED_CORE)`; [`Workload::core_sched_done`] is told what came of it.
@@ -63,6 +73,7 @@ impl Op {
             Op::Read(id, bytes) => Op::Read(chan(id), bytes),
             Op::Poll(id) => Op::Poll(chan(id)),
             Op::Unpark(other) => Op::Unpark(task(other)),
+            Op::FutexWake(other) => Op::FutexWake(task(other)),
             Op::Fork(spawn) => Op::Fork(Spawn {
                 role: role(spawn.role),
                 ..spawn
@@ -75,8 +86,12 @@ impl Op {
             | Op::Work(_)
             | Op::SpinFor(_)
             | Op::Sleep(_)
+            | Op::SleepUntil(_)
+            | Op::Time
             | Op::Park
             | Op::Observe
+            | Op::LockCpu
+            | Op::UnlockCpu
             | Op::Start
             | Op::StopAfter(_)
             | Op::Join
@@ -178,6 +193,15 @@ pub trait Workload {
         Vec::new()
     }
 
+    /// A task got a CPU after it waited for one so long.
+    fn waited(&mut self, _task: TaskId, _wait: Ns) {}
+
+    /// The longest exit of an idle state that the workload lets CPUs enter (`/dev/cpu_dma_latency`),
+    /// if it limits it.
+    fn idle_exit_limit(&self) -> Option<Ns> {
+        None
+    }
+
     /// What the workload itself measured in a run of so much time, for the outcome; always the same
     /// names in the same order.
     fn metrics(&self, _time: Ns) -> Vec<Metric> {
@@ -237,6 +261,14 @@ impl Workload for Box<dyn Workload> {
 
     fn log(&self, time: Ns) -> Vec<String> {
         self.as_ref().log(time)
+    }
+
+    fn waited(&mut self, task: TaskId, wait: Ns) {
+        self.as_mut().waited(task, wait);
+    }
+
+    fn idle_exit_limit(&self) -> Option<Ns> {
+        self.as_ref().idle_exit_limit()
     }
 
     fn metrics(&self, time: Ns) -> Vec<Metric> {

@@ -44,6 +44,8 @@ struct Script {
     states: Vec<std::vec::IntoIter<Op>>,
     /// Gaps of each task.
     gaps: Rc<RefCell<Vec<(u32, u64)>>>,
+    /// Times that each task took.
+    times: Rc<RefCell<Vec<(u32, u64)>>>,
 }
 
 impl Script {
@@ -52,6 +54,7 @@ impl Script {
             roles,
             states: Vec::new(),
             gaps: Rc::default(),
+            times: Rc::default(),
         }
     }
 }
@@ -90,6 +93,10 @@ impl Workload for Script {
 
     fn ran_again(&mut self, task: TaskId, gap: Ns) {
         self.gaps.borrow_mut().push((task.0, gap.0));
+    }
+
+    fn time_is(&mut self, task: TaskId, now: Ns) {
+        self.times.borrow_mut().push((task.0, now.0));
     }
 
     fn metrics(&self, time: Ns) -> Vec<Metric> {
@@ -309,4 +316,72 @@ fn before_5_5_a_read_wakes_writers_when_a_page_is_empty() {
     };
     // The first two reads of a full pipe leave its first page as it is, and wake nobody.
     assert_eq!(count(Release::V5_2), count(Release::V6_5) - 2.0);
+}
+
+#[test]
+fn a_sleep_ends_at_its_time_or_is_none_if_that_is_past() {
+    let alarm = 1_200 * MS;
+    let sleeper = vec![
+        Op::SleepUntil(Ns(alarm)),
+        Op::Time,
+        Op::SleepUntil(Ns(alarm - MS)),
+        Op::Time,
+    ];
+    let script = Script::new(vec![(None, main_of(1, &[])), (None, sleeper)]);
+    let times = Rc::clone(&script.times);
+    run(script).expect("it ends");
+    let times: Vec<u64> = times.borrow().iter().map(|(_, time)| *time).collect();
+    assert!((alarm..alarm + 20_000).contains(&times[0]), "{times:?}");
+    assert!(
+        times[1] > times[0] && times[1] - times[0] < 1000,
+        "{times:?}"
+    );
+}
+
+#[test]
+fn a_futex_wakes_who_waits_and_leaves_nothing_to_who_does_not() {
+    let sleepy = vec![Op::Time, Op::Sleep(Ns(5 * MS)), Op::Park, Op::Time];
+    let waker = vec![
+        Op::FutexWake(TaskId(1)),
+        Op::Sleep(Ns(20 * MS)),
+        Op::FutexWake(TaskId(1)),
+    ];
+    let script = Script::new(vec![(None, main_of(2, &[])), (None, sleepy), (None, waker)]);
+    let times = Rc::clone(&script.times);
+    run(script).expect("it ends");
+    let times = times.borrow();
+    let waited = times[1].1 - times[0].1;
+    assert!((20 * MS..21 * MS).contains(&waited), "{times:?}");
+}
+
+#[test]
+fn a_lock_of_a_cpu_is_held_by_one_task_while_the_other_spins() {
+    let holder = |ms: u64| {
+        let work = Op::Work(Ns(ms * MS));
+        vec![Op::LockCpu, Op::Time, work, Op::Time, Op::UnlockCpu]
+    };
+    let script = Script::new(vec![
+        (Some(1), main_of(2, &[])),
+        (Some(0), holder(20)),
+        (Some(0), holder(1)),
+    ]);
+    let times = Rc::clone(&script.times);
+    let outcome = run(script).expect("it ends");
+    let span = |task: u32| {
+        let times = times.borrow();
+        let of: Vec<u64> = times
+            .iter()
+            .filter(|(who, _)| *who == task)
+            .map(|(_, time)| *time)
+            .collect();
+        (of[0], of[1])
+    };
+    let (first, second) = (span(1), span(2));
+    assert!(first.1 <= second.0, "{first:?} {second:?}");
+    // The second spins away its share of the CPU until the first is done.
+    let busy = metric(&outcome, "task_clock_s");
+    assert!(
+        first.1 - first.0 > 30 * MS && busy > 0.03,
+        "{first:?} {busy}"
+    );
 }

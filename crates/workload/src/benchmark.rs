@@ -5,6 +5,9 @@ use crate::context_switch::{self, ContextSwitch};
 use crate::hackbench::Hackbench;
 use crate::netperf::Netperf;
 use crate::perf;
+use crate::cyclictest::Cyclictest;
+use crate::hackbench::Hackbench;
+use crate::schbench;
 use crate::spin::{Program, Spinners};
 use crate::sysbench::Sysbench;
 use crate::tbench::Tbench;
@@ -110,6 +113,18 @@ pub(crate) const BENCHMARKS: &[Row] = &[
     Row {
         name: "sysbench",
         parse: |words| boxed(Sysbench::parse(words)),
+    },
+    Row {
+        name: "schbench",
+        parse: |words| boxed(schbench::new::Schbench::parse(words)),
+    },
+    Row {
+        name: "schbench-2019",
+        parse: |words| boxed(schbench::old::Schbench::parse(words)),
+    },
+    Row {
+        name: "cyclictest",
+        parse: |words| boxed(Cyclictest::parse(words)),
     },
 ];
 

@@ -5,6 +5,7 @@ mod command;
 mod command_line;
 pub mod context_switch;
 mod gate;
+pub mod cyclictest;
 pub mod hackbench;
 mod main_task;
 pub mod netperf;
@@ -12,6 +13,7 @@ mod options;
 pub mod perf;
 mod printed;
 pub mod quantity;
+pub mod schbench;
 pub mod spin;
 pub mod sysbench;
 pub mod tbench;
@@ -50,6 +52,9 @@ pub fn metrics() -> impl Iterator<Item = &'static (&'static str, &'static str)> 
         tbench::METRICS,
         context_switch::METRICS,
         sysbench::METRICS,
+        schbench::old::METRICS,
+        schbench::new::METRICS,
+        cyclictest::METRICS,
     ]
     .into_iter()
     .flatten()

@@ -56,13 +56,20 @@ impl<W: Workload> Engine<W> {
             Stage::Compute(left) => self.compute(cpu, p, left, lead),
             Stage::Work(left) => self.work_for(cpu, p, left, lead),
             Stage::SpinUntil(end) => self.spin_again(cpu, p, end, lead),
+            Stage::LockCpu(of) => self.lock_cpu(cpu, p, of, lead),
         }
     }
 
     fn next_op(&mut self, cpu: CpuId, p: TaskId, lead: u64) {
         let task = &mut self.tasks[p.index()];
-        let op = self.work.next_op(p, &mut task.rng);
+        let op = loop {
+            match self.work.next_op(p, &mut task.rng) {
+                Op::Time => self.work.time_is(p, Ns(self.now + lead)),
+                op => break op,
+            }
+        };
         match op {
+            Op::Time => unreachable!("taken above"),
             Op::Write(chan, bytes) => self.begin_channel_op(cpu, p, Kind::Write, chan, bytes, lead),
             Op::Read(chan, bytes) => self.begin_channel_op(cpu, p, Kind::Read, chan, bytes, lead),
             Op::Compute(ns) => self.compute(cpu, p, ns.0, lead),
@@ -98,12 +105,28 @@ impl<W: Workload> Engine<W> {
                 self.arm_timer(p, self.now + lead + ns.0);
                 self.block(cpu, p, Waits::ForTimer, Stage::Next, self.now + lead);
             }
+            Op::SleepUntil(at) if at.0 <= self.now + lead => {
+                self.resume_at(cpu, self.now + lead + self.prices.syscall);
+            }
+            Op::SleepUntil(at) => {
+                self.arm_timer(p, at.0);
+                self.block(cpu, p, Waits::ForTimer, Stage::Next, self.now + lead);
+            }
             Op::Park if std::mem::take(&mut task.permit) => {
                 self.resume_at(cpu, self.now + lead + self.prices.syscall);
             }
             Op::Park => self.block(cpu, p, Waits::ForUnpark, Stage::Next, self.now + lead),
             Op::Unpark(other) => {
                 let cost = self.unpark(cpu, other, lead) + self.prices.syscall;
+                self.resume_at(cpu, self.now + lead + cost);
+            }
+            Op::FutexWake(other) => {
+                let cost = self.futex_wake(cpu, other, lead) + self.prices.syscall;
+                self.resume_at(cpu, self.now + lead + cost);
+            }
+            Op::LockCpu => self.lock_cpu(cpu, p, cpu, lead),
+            Op::UnlockCpu => {
+                let cost = self.unlock_cpu(cpu, p);
                 self.resume_at(cpu, self.now + lead + cost);
             }
             Op::StopAfter(ns) => {

@@ -291,6 +291,7 @@ impl<W: Workload> Engine<W> {
                 let task = &mut self.tasks[p.index()];
                 match &mut task.stage {
                     Stage::Work(of) => *of = left,
+                    Stage::LockCpu(_) => {}
                     _ => task.placed.off_since = Some(self.now),
                 }
                 self.preempt(cpu);

@@ -169,10 +169,11 @@ impl<W: Workload> Engine<W> {
 
     /// Ends what a task does in its own code.
     fn cut_short(&mut self, p: TaskId) {
+        self.cpu_locks.stop_spinning(p);
         let stage = &mut self.tasks[p.index()].stage;
         if matches!(
             stage,
-            Stage::Compute(_) | Stage::Work(_) | Stage::SpinUntil(_)
+            Stage::Compute(_) | Stage::Work(_) | Stage::SpinUntil(_) | Stage::LockCpu(_)
         ) {
             *stage = Stage::Next;
         }

@@ -29,6 +29,8 @@ pub(super) enum Stage {
     Work(u64),
     /// By reading the clock until then.
     SpinUntil(u64),
+    /// By trying the program's lock of a CPU.
+    LockCpu(CpuId),
 }
 
 /// What an operation on a channel is.

@@ -38,4 +38,13 @@ impl<W: Workload> Engine<W> {
         task.permit = true;
         0
     }
+
+    /// `FUTEX_WAKE` of a task that is parked. Returns what it took, ns. With one waiter on the word it
+    /// does not show that the kernel collects waiters first and wakes them without the bucket's lock.
+    pub(super) fn futex_wake(&mut self, cpu: CpuId, p: TaskId, lead: u64) -> u64 {
+        match self.tasks[p.index()].waits {
+            Waits::ForUnpark => self.wake(cpu, p, 0, lead),
+            _ => 0,
+        }
+    }
 }

@@ -317,7 +317,9 @@ impl<W: Workload> Engine<W> {
     /// The task runs: its wait is over and goes into the records.
     pub(super) fn account_wait(&mut self, p: TaskId, cpu: CpuId, starts: u64) {
         let task = &mut self.tasks[p.index()];
-        self.stats.rq_wait += starts.saturating_sub(task.placed.queued_at);
+        let wait = starts.saturating_sub(task.placed.queued_at);
+        self.stats.rq_wait += wait;
+        self.work.waited(p, Ns(wait));
         if task.placed.woken_at != NOT_WOKEN {
             let latency = starts.saturating_sub(task.placed.woken_at);
             self.stats.ran(
