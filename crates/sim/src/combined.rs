@@ -284,11 +284,6 @@ impl Workload for Combined {
         }
     }
 
-    /// Those of the measured one.
-    fn log(&self, time: Ns) -> Vec<String> {
-        self.commands[0].command.work.log(time)
-    }
-
     fn waited(&mut self, task: TaskId, wait: Ns) {
         if let Owner::Command { command, task } = self.owners[task.index()] {
             let running = &mut self.commands[usize::from(command)];

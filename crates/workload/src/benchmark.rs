@@ -2,11 +2,10 @@
 
 use crate::WorkloadError;
 use crate::context_switch::{self, ContextSwitch};
+use crate::cyclictest::Cyclictest;
 use crate::hackbench::Hackbench;
 use crate::netperf::Netperf;
 use crate::perf;
-use crate::cyclictest::Cyclictest;
-use crate::hackbench::Hackbench;
 use crate::schbench;
 use crate::spin::{Program, Spinners};
 use crate::sysbench::Sysbench;

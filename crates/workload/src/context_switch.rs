@@ -121,7 +121,7 @@ impl ContextSwitch {
             return Err(WorkloadError::MissingOption {
                 benchmark: program.name(),
                 option: "-s",
-                why: crate::TIMEOUT_WHY,
+                why: "the tasks never end, so the run must",
             });
         }
         Ok(given)

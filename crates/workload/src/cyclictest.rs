@@ -20,7 +20,7 @@ use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::TaskId;
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
-use wakelab_sim::{Attributes, Metric, Op, Spawn, Workload};
+use wakelab_sim::{Attributes, Metric, Op, Outcome, Spawn, Workload};
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +133,11 @@ impl Benchmark for Cyclictest {
 
     fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
         Box::new(Run::new(self, machine.ncpu()))
+    }
+
+    /// What it wrote itself.
+    fn printed(&self, outcome: &Outcome) -> String {
+        crate::printed::log(outcome)
     }
 }
 

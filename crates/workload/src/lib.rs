@@ -4,8 +4,8 @@ mod benchmark;
 mod command;
 mod command_line;
 pub mod context_switch;
-mod gate;
 pub mod cyclictest;
+mod gate;
 pub mod hackbench;
 mod main_task;
 pub mod netperf;
@@ -24,8 +24,8 @@ use command::Command;
 pub use command::Companion;
 pub use command_line::WorkloadError;
 use wakelab_machine::Ns;
-pub use wakelab_sim::{Grouping, RunConfig, RunError, Start};
 use wakelab_sim::{Engine, Metric, Outcome};
+pub use wakelab_sim::{Grouping, RunConfig, RunError, Start};
 
 /// A workload: a measured command and those that run beside it, as their command lines say.
 #[derive(Clone, Debug)]

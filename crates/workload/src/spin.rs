@@ -171,7 +171,7 @@ impl Benchmark for Spinners {
         format!(
             "{info} setting to a {} run per stressor\n{info} dispatching hogs: {} cpu\n\
              {info} successful run completed in {}\n",
-            length(self.time),
+            self.time.map_or_else(String::new, length),
             hogs.trim_end(),
             took(time)
         )

@@ -304,6 +304,7 @@ impl Workload for Run {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use wakelab_sim::rng::Rng;
 
     fn read(line: &str) -> Result<WorkSleep, WorkloadError> {
         WorkSleep::parse(line.split_whitespace())

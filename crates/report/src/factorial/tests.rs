@@ -14,11 +14,13 @@ fn variant(words: &str, times: &[f64]) -> VariantRuns {
         audit: Vec::new(),
         lines: Vec::new(),
         forced_idle: None,
+        log: Vec::new(),
         host: HostCost::default(),
     };
     VariantRuns {
         name: words.to_owned(),
         features: words.split_whitespace().map(str::to_owned).collect(),
+        domains: Vec::new(),
         workload: None,
         outcomes: times.iter().map(outcome).collect(),
     }

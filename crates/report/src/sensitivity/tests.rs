@@ -15,11 +15,13 @@ fn variant(name: &str, time: f64, luck: f64) -> VariantRuns {
         audit: Vec::new(),
         lines: Vec::new(),
         forced_idle: None,
+        log: Vec::new(),
         host: HostCost::default(),
     };
     VariantRuns {
         name: name.to_owned(),
         features: vec![name.to_owned()],
+        domains: Vec::new(),
         workload: None,
         outcomes: SEEDS.iter().enumerate().map(outcome).collect(),
     }

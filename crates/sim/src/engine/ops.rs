@@ -97,10 +97,6 @@ impl<W: Workload> Engine<W> {
                     self.resume_at(cpu, self.now + lead + self.prices.syscall);
                 }
             }
-            Op::Time => {
-                self.work.time_is(p, Ns(self.now + lead));
-                self.next_op(cpu, p, lead);
-            }
             Op::Sleep(ns) => {
                 self.arm_timer(p, self.now + lead + ns.0);
                 self.block(cpu, p, Waits::ForTimer, Stage::Next, self.now + lead);

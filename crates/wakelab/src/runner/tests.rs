@@ -53,6 +53,7 @@ fn outcome(time_s: f64) -> Outcome {
         audit: Vec::new(),
         lines: Vec::new(),
         forced_idle: None,
+        log: Vec::new(),
         host: HostCost::default(),
     }
 }

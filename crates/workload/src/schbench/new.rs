@@ -14,7 +14,7 @@ use crate::quantity::Written;
 pub use run::Run;
 use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuMask, Ns};
-use wakelab_sim::Workload;
+use wakelab_sim::{Outcome, Workload};
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,6 +164,11 @@ impl Benchmark for Schbench {
 
     fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
         Box::new(Run::new(self, machine))
+    }
+
+    /// What it wrote itself.
+    fn printed(&self, outcome: &Outcome) -> String {
+        crate::printed::log(outcome)
     }
 }
 

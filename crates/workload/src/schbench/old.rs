@@ -17,7 +17,7 @@ use wakelab_machine::topology::Machine;
 use wakelab_sched::TaskId;
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
-use wakelab_sim::{Metric, Op, Spawn, Workload};
+use wakelab_sim::{Metric, Op, Outcome, Spawn, Workload};
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +143,11 @@ impl Benchmark for Schbench {
 
     fn begin(&self, _machine: &Machine) -> Box<dyn Workload> {
         Box::new(Run::new(self))
+    }
+
+    /// What it wrote itself.
+    fn printed(&self, outcome: &Outcome) -> String {
+        crate::printed::log(outcome)
     }
 }
 
