@@ -339,7 +339,7 @@ mod tests {
         let mut run = Run::new(&read("-t 3 -c pairs,by=prctl").unwrap());
         assert_eq!(run.attributes(1).cookie, None);
         run.spawned(0, TaskId(0));
-        let mut rng = Rng::stream(1, 0);
+        let mut rng = wakelab_sim::rng::Rng::stream(1, 0);
         let ops: Vec<Op> = (0..10).map(|_| run.next_op(TaskId(0), &mut rng)).collect();
         let call = |command, thread| {
             let (pid, scope) = (Some(TaskId(thread)), Scope::Thread);

@@ -369,12 +369,12 @@ fn errors_in_a_variants_table_have_their_own_places() {
         (
             "features = \"NO_SIS_UTIL\" }",
             "domains = { MC = { flags = 1 } } }",
-            "test.toml:11:48: 'flags' is read-only",
+            "test.toml:11:50: 'flags' is read-only",
         ),
         (
             "features = \"NO_SIS_UTIL\" }",
             "domains = { MC = { imbalance_pct = \"x\" } } }",
-            "test.toml:11:64: imbalance_pct = \"x\": expected a number from 100",
+            "test.toml:11:66: imbalance_pct = \"x\": expected a number from 100",
         ),
         (
             "features = \"NO_SIS_UTIL\" }",
