@@ -26,6 +26,9 @@ const ROLE_BITS: u32 = 24;
 /// The same for cookies.
 const COOKIE_BITS: u32 = 40;
 
+/// The cookie that a command is started with, by its own numbers: no workload counts so far.
+pub const PREFIX_COOKIE: Cookie = Cookie((1 << COOKIE_BITS) - 1);
+
 /// A workload with the attributes that it is started with.
 pub struct Command {
     /// What it does.

@@ -107,6 +107,8 @@ impl Plan {
             .iter()
             .map(of_variant)
             .collect::<Result<_, _>>()?;
+        let mut all = of_variants.iter().chain([&of_experiment]);
+        all.try_for_each(|workload| workload.check(&machine))?;
         let own = |(variant, workload): (&Variant, &Workload)| {
             let is_own = variant.workload.is_some() || variant.with.is_some();
             is_own.then(|| workload.command_line())

@@ -482,6 +482,35 @@ fn commands_beside_the_workload_slow_it_and_stand_in_the_report() {
 }
 
 #[test]
+fn words_before_a_command_stand_in_the_report_and_need_cpus() {
+    let here = format!("taskset -c 0-1 {SMALL}");
+    let arguments = compare(&here, &["NO_WA_IDLE", "--runs", "1", "--format", "json"]);
+    let json: Value = serde_json::from_str(&stdout(&arguments)).unwrap();
+    assert!(
+        json["workload"]
+            .as_str()
+            .unwrap()
+            .starts_with("taskset -c 0-1 hackbench")
+    );
+    let used = json["variants"][0]["metrics"]["cpus_utilized"]["mean"].as_f64();
+    assert!(used.unwrap() <= 2.0);
+    for (before, words) in [
+        (
+            "taskset -c 90-91",
+            "'taskset -c 90-91' leaves no CPU to run on: smt2-8 has CPUs 0 to 7",
+        ),
+        ("chrt --fifo 1", "chrt: unknown option '--fifo'"),
+        ("coresched new", "coresched: unknown option 'hackbench'"),
+    ] {
+        let line = format!("{before} {SMALL}");
+        let error = refused(&compare(&line, &["NO_WA_IDLE"]));
+        assert!(error.contains(words), "{error}");
+        let error = refused(&compare(SMALL, &["NO_WA_IDLE", "--with", &line]));
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
 fn an_experiment_says_what_runs_beside_and_the_command_line_adds_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("beside.toml");

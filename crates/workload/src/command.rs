@@ -1,26 +1,30 @@
-//! A command: a benchmark's own command line, to be measured or to run beside.
+//! A command: a benchmark's own command line with the words before it, to be measured or to run beside.
 
 use crate::benchmark::{self, BENCHMARKS, Benchmark};
 use crate::command_line::WorkloadError;
+use crate::prefix::{self, Prefix};
 use std::fmt;
 use std::sync::Arc;
 use wakelab_machine::topology::Machine;
-use wakelab_sim::{Attributes, Combined};
+use wakelab_sim::Combined;
 
 /// A command.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
+    prefixes: Vec<Prefix>,
     pub benchmark: Arc<dyn Benchmark>,
 }
 
 impl Command {
     pub fn parse(line: &str) -> Result<Command, WorkloadError> {
-        let mut words = line.split_whitespace();
+        let mut words = line.split_whitespace().peekable();
+        let prefixes = prefix::take(&mut words)?;
         let name = words.next().ok_or(WorkloadError::Empty)?;
         let row = BENCHMARKS.iter().find(|row| row.name == name);
         let row =
             row.ok_or_else(|| WorkloadError::Benchmark(name.to_owned(), benchmark::names()))?;
         Ok(Command {
+            prefixes,
             benchmark: (row.parse)(&mut words)?.into(),
         })
     }
@@ -28,15 +32,26 @@ impl Command {
     /// The same shortened or lengthened by a factor.
     pub fn scaled(&self, factor: f64) -> Command {
         Command {
+            prefixes: self.prefixes.clone(),
             benchmark: self.benchmark.scaled(factor).into(),
         }
+    }
+
+    /// Whether it is its benchmark alone.
+    pub fn is_plain(&self) -> bool {
+        self.prefixes.is_empty()
+    }
+
+    /// Whether the machine has CPUs for it.
+    pub fn check(&self, machine: &Machine) -> Result<(), WorkloadError> {
+        prefix::check(&self.prefixes, machine)
     }
 
     /// What the engine runs.
     fn begin(&self, machine: &Machine) -> wakelab_sim::Command {
         wakelab_sim::Command {
             work: self.benchmark.begin(machine),
-            attributes: Attributes::default(),
+            attributes: prefix::attributes(&self.prefixes, machine),
             kernel: false,
         }
     }
@@ -44,6 +59,9 @@ impl Command {
 
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for prefix in &self.prefixes {
+            write!(f, "{prefix} ")?;
+        }
         f.write_str(&self.benchmark.command_line())
     }
 }
@@ -56,7 +74,7 @@ pub(crate) fn combined(measured: &Command, beside: &[Companion], machine: &Machi
 
 /// A command that runs beside the measured one, which need not have an end of its own.
 #[derive(Clone, Debug)]
-pub struct Companion(Command);
+pub struct Companion(pub(crate) Command);
 
 impl Companion {
     /// Reads a command line, such as `spin -n 44`.

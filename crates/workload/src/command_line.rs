@@ -9,6 +9,19 @@ pub enum WorkloadError {
     /// An unknown benchmark, and the known ones.
     #[error("unknown benchmark '{0}'; known: {1}")]
     Benchmark(String, String),
+    /// Words before a command, and no command.
+    #[error("no command after '{0}'")]
+    NoCommand(&'static str),
+    /// Words before a command that bind it to CPUs that the machine has not.
+    #[error("'{prefix}' leaves no CPU to run on: {machine} has CPUs 0 to {last}")]
+    Nowhere {
+        /// The words.
+        prefix: String,
+        /// The machine.
+        machine: String,
+        /// Its last CPU.
+        last: usize,
+    },
     /// Too many commands beside the measured one.
     #[error("{0} commands beside the measured one are more than the {1} that can be simulated")]
     Companions(usize, usize),

@@ -11,6 +11,7 @@ mod main_task;
 pub mod netperf;
 mod options;
 pub mod perf;
+mod prefix;
 mod printed;
 pub mod quantity;
 pub mod schbench;
@@ -24,6 +25,7 @@ use command::Command;
 pub use command::Companion;
 pub use command_line::WorkloadError;
 use wakelab_machine::Ns;
+use wakelab_machine::topology::Machine;
 use wakelab_sim::{Engine, Metric, Outcome};
 pub use wakelab_sim::{Grouping, RunConfig, RunError, Start};
 
@@ -64,7 +66,9 @@ pub fn metrics() -> impl Iterator<Item = &'static (&'static str, &'static str)> 
 pub const MAX_COMPANIONS: usize = 64;
 
 impl Workload {
-    /// Reads a benchmark's command line, such as `hackbench -g 32 -f 20 --threads --pipe -l 480000`.
+    /// Reads a benchmark's command line, such as `hackbench -g 32 -f 20 --threads --pipe -l 480000`,
+    /// with what may stand before it: `taskset -c 0-7`, `nice -n 5`, `chrt --batch 0`, `numactl
+    /// --cpunodebind=0`, `coresched new --`.
     ///
     /// # Errors
     /// If the benchmark or an option is not known, a value is no number or out of range, or the
@@ -93,6 +97,16 @@ impl Workload {
             measured: self.measured.clone(),
             beside,
         })
+    }
+
+    /// Whether it can run on a machine.
+    ///
+    /// # Errors
+    /// If a command is bound to CPUs that the machine has not.
+    pub fn check(&self, machine: &Machine) -> Result<(), WorkloadError> {
+        let beside = self.beside.iter().map(|companion| &companion.0);
+        let mut commands = std::iter::once(&self.measured).chain(beside);
+        commands.try_for_each(|command| command.check(machine))
     }
 
     /// The same workload shortened (or lengthened) by a factor: the loops or cycles of the measured
@@ -128,7 +142,7 @@ pub fn run(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Outcome, RunError> {
     let Workload { measured, beside } = workload;
-    if beside.is_empty() {
+    if beside.is_empty() && measured.is_plain() {
         return measured.benchmark.run(config, cancelled);
     }
     let combined = command::combined(measured, beside, &config.machine);

@@ -68,15 +68,35 @@ const VALUES: [&str; 22] = [
 /// Ends that make many of the lines complete.
 const ENDS: [&str; 4] = ["", " -t 10ms", " -t 10ms -n 3", " -t 10ms -c 0"];
 
+/// What may stand before a command, good and bad.
+const BEFORE: [&str; 12] = [
+    "",
+    "",
+    "",
+    "taskset -c 0-3,9 ",
+    "nice ",
+    "nice -n -7 chrt -b 0 ",
+    "chrt --idle 0 ",
+    "numactl -N 0 ",
+    "coresched new -- ",
+    "coresched new -t pgid -- nice -n3 ",
+    "taskset 4 ",
+    "chrt -f 1 ",
+];
+
 fn line() -> impl Strategy<Value = String> {
     let option = (0..OPTIONS.len(), 0..VALUES.len(), 0usize..3);
     let options = prop::collection::vec(option, 0..5);
-    (0..BENCHMARKS.len(), options, 0..ENDS.len()).prop_map(|(benchmark, options, end)| {
+    let numbers = (0..BENCHMARKS.len(), 0..ENDS.len(), 0..BEFORE.len());
+    (numbers, options).prop_map(|((benchmark, end, before), options)| {
         let words = options.into_iter().map(|(option, value, form)| {
             let separator = [" ", "=", ""][form];
             format!(" {}{separator}{}", OPTIONS[option], VALUES[value])
         });
-        let line = words.fold(BENCHMARKS[benchmark].to_owned(), |line, word| line + &word);
+        let line = words.fold(
+            format!("{}{}", BEFORE[before], BENCHMARKS[benchmark]),
+            |line, word| line + &word,
+        );
         line + ENDS[end]
     })
 }
@@ -108,7 +128,9 @@ fn some_lines_of_every_benchmark_are_read() {
     let mut read = [0; BENCHMARKS.len()];
     for _ in 0..4000 {
         let line = line().new_tree(&mut runner).expect("a line").current();
-        let benchmark = BENCHMARKS.iter().position(|name| line.starts_with(name));
+        let benchmark = BENCHMARKS
+            .iter()
+            .position(|name| line.split(' ').any(|word| word == *name));
         read[benchmark.expect("one of them")] += usize::from(Workload::parse(&line).is_ok());
     }
     assert!(read[..5].iter().all(|&lines| lines > 5), "{read:?}");
