@@ -133,6 +133,21 @@ impl Machine {
         self.mask_where(|other| other.core == core)
     }
 
+    /// The machine with SMT off (`nosmt`, or `off` in `/sys/devices/system/cpu/smt/control`): of each
+    /// core the first thread is left. Linux keeps the numbers of those left, with gaps where siblings
+    /// have neighbouring numbers; here CPUs are numbered from 0 without gaps, in the same order.
+    pub fn without_smt(&self) -> Machine {
+        let left = self.cpus.iter().filter(|cpu| cpu.thread == 0);
+        let renumbered = |(index, cpu): (usize, &Cpu)| Cpu {
+            id: CpuId::from_index(index),
+            ..cpu.clone()
+        };
+        Machine {
+            cpus: left.enumerate().map(renumbered).collect(),
+            ..self.clone()
+        }
+    }
+
     /// How far a cache line travels from one CPU to the other. Symmetric.
     ///
     /// # Panics

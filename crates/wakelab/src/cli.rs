@@ -136,6 +136,10 @@ pub struct RunOptions {
     /// several times
     #[arg(long, value_name = "COMMAND LINE")]
     pub with: Vec<String>,
+    /// Whether cores run several threads, for all variants, as in /sys/devices/system/cpu/smt/control
+    /// [default: the experiment's; on for compare]
+    #[arg(long, value_enum)]
+    pub smt: Option<SmtArg>,
     /// How tasks are grouped [default: the experiment's; autogroup for compare]
     #[arg(long, value_enum)]
     pub grouping: Option<GroupingArg>,
@@ -280,6 +284,15 @@ pub enum GroupingArg {
     Autogroup,
     /// All tasks in the root group.
     Root,
+}
+
+/// Whether cores run several threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SmtArg {
+    /// All threads that there are.
+    On,
+    /// One thread a core.
+    Off,
 }
 
 /// The largest scale taken: a workload a thousand times its published length is a slip.

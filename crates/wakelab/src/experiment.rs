@@ -37,6 +37,8 @@ pub struct Variant {
     pub workload: Option<Workload>,
     /// What runs beside the workload, if it is not what the experiment says.
     pub with: Option<Vec<Companion>>,
+    /// Whether SMT is on, if it is not what the experiment says.
+    pub smt: Option<bool>,
 }
 
 /// The name of the variant without feature words.
@@ -52,6 +54,7 @@ impl Variant {
             domains: Vec::new(),
             workload: None,
             with: None,
+            smt: None,
         }
     }
 
@@ -76,6 +79,7 @@ impl Variant {
             domains: Vec::new(),
             workload: None,
             with: None,
+            smt: None,
         })
     }
 }
@@ -120,6 +124,8 @@ pub struct Experiment {
     pub workload: Workload,
     /// What runs beside it, in variants that do not say otherwise.
     pub with: Vec<Companion>,
+    /// Whether SMT is on, in variants that do not say otherwise.
+    pub smt: bool,
     /// How tasks are grouped.
     pub grouping: Grouping,
     /// The variants, the baseline first.

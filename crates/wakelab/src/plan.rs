@@ -34,6 +34,8 @@ pub struct Plan {
     pub workloads: Vec<Workload>,
     /// The command line of each variant's workload at full length, if it is not the experiment's.
     pub own_workloads: Vec<Option<String>>,
+    /// Whether SMT is on, for each variant.
+    pub smt: Vec<bool>,
     /// What was published.
     pub published: Published,
     /// The costs to run at, the machine's own first.
@@ -81,6 +83,8 @@ pub struct Choices {
     pub metrics: Vec<&'static str>,
     /// Whether to make more runs until the changes are known closely enough.
     pub precision: Option<PrecisionAsked>,
+    /// Whether SMT is on in all variants.
+    pub smt: Option<bool>,
     /// Whether to repeat at the ends of the cost ranges.
     pub band: bool,
     /// Whether to repeat with each cost figure at half and at double.
@@ -107,8 +111,12 @@ impl Plan {
             .iter()
             .map(of_variant)
             .collect::<Result<_, _>>()?;
-        let mut all = of_variants.iter().chain([&of_experiment]);
-        all.try_for_each(|workload| workload.check(&machine))?;
+        let smt = |variant: &Variant| variant.smt.unwrap_or(experiment.smt);
+        let smt = |variant: &Variant| choices.smt.unwrap_or_else(|| smt(variant));
+        let smt: Vec<bool> = experiment.variants.iter().map(smt).collect();
+        for (workload, smt) in of_variants.iter().zip(&smt) {
+            workload.check(&with_smt(machine.clone(), *smt))?;
+        }
         let own = |(variant, workload): (&Variant, &Workload)| {
             let is_own = variant.workload.is_some() || variant.with.is_some();
             is_own.then(|| workload.command_line())
@@ -152,16 +160,31 @@ impl Plan {
             variants: experiment.variants,
             workloads: of_variants.iter().map(scaled).collect(),
             own_workloads,
+            smt,
             published: experiment.published,
             points,
             precision: choices.precision,
         })
     }
 
-    /// The machine at each point.
-    pub fn machines(&self) -> Vec<Arc<Machine>> {
-        let at = |point: &CostPoint| Arc::new(machine_at(&self.machine, point));
+    /// The machine at each point, as each variant has it.
+    pub fn machines(&self) -> Vec<Vec<Arc<Machine>>> {
+        let at = |point: &CostPoint| {
+            let machine = machine_at(&self.machine, point);
+            let both = self.with_and_without_smt(|smt| Arc::new(with_smt(machine.clone(), smt)));
+            self.of_variants(&both)
+        };
         self.points.iter().map(at).collect()
+    }
+
+    /// Something for SMT off and on, made only if a variant has it so.
+    fn with_and_without_smt<T>(&self, make: impl Fn(bool) -> T) -> [Option<T>; 2] {
+        [false, true].map(|smt| self.smt.contains(&smt).then(|| make(smt)))
+    }
+
+    fn of_variants<T: Clone>(&self, both: &[Option<T>; 2]) -> Vec<T> {
+        let of = |smt: &bool| both[usize::from(*smt)].clone();
+        self.smt.iter().filter_map(of).collect()
     }
 
     /// The machine's scheduling domains as each variant has them; costs do not change them.
@@ -169,18 +192,23 @@ impl Plan {
     /// # Errors
     /// If it has no domain of a name that is set.
     pub fn topologies(&self) -> anyhow::Result<Vec<Arc<SchedTopology>>> {
-        let mut topology = SchedTopology::build(&self.machine, &domain_rules(self.release));
-        set_domains(&mut topology, &self.domains)?;
-        let topology = Arc::new(topology);
-        let of_variant = |variant: &Variant| {
+        let rules = domain_rules(self.release);
+        let both = self.with_and_without_smt(|smt| {
+            let machine = with_smt(self.machine.clone(), smt);
+            let mut topology = SchedTopology::build(&machine, &rules);
+            set_domains(&mut topology, &self.domains).map(|()| Arc::new(topology))
+        });
+        let [off, on] = both.map(Option::transpose);
+        let shared = self.of_variants(&[off?, on?]);
+        let of_variant = |(variant, topology): (&Variant, Arc<SchedTopology>)| {
             if variant.domains.is_empty() {
-                return Ok(Arc::clone(&topology));
+                return Ok(topology);
             }
             let mut own = SchedTopology::clone(&topology);
             set_domains(&mut own, &variant.domains)?;
             Ok(Arc::new(own))
         };
-        self.variants.iter().map(of_variant).collect()
+        self.variants.iter().zip(shared).map(of_variant).collect()
     }
 
     /// The most runs that could be made, all variants and points counted.
@@ -203,7 +231,7 @@ impl Plan {
         }
         for (variant, own) in self.variants.iter().zip(&self.own_workloads) {
             let same = variant.features == self.variants[0].features;
-            let own = !variant.domains.is_empty() || own.is_some();
+            let own = !variant.domains.is_empty() || own.is_some() || variant.smt.is_some();
             if !variant.words.is_empty() && same && !own {
                 warnings.push(format!(
                     "{} is the default of {release}: the variant is the baseline",
@@ -242,6 +270,10 @@ fn points(machine: &Machine, choices: &Choices) -> Vec<CostPoint> {
         }
     }
     points
+}
+
+fn with_smt(machine: Machine, on: bool) -> Machine {
+    if on { machine } else { machine.without_smt() }
 }
 
 /// Why the model does not act on a feature word; none if it does.

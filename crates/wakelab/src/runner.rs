@@ -82,7 +82,7 @@ pub fn first(plan: &Plan, cancelled: &AtomicBool) -> anyhow::Result<Option<Outco
 struct Session<'a> {
     plan: &'a Plan,
     cancelled: &'a AtomicBool,
-    machines: Vec<Arc<Machine>>,
+    machines: Vec<Vec<Arc<Machine>>>,
     topologies: Vec<Arc<SchedTopology>>,
     pool: rayon::ThreadPool,
     progress: ProgressBar,
@@ -190,7 +190,7 @@ impl<'a> Session<'a> {
     fn config(&self, job: Job) -> RunConfig {
         let plan = self.plan;
         RunConfig {
-            machine: Arc::clone(&self.machines[job.point]),
+            machine: Arc::clone(&self.machines[job.point][job.variant]),
             topology: Arc::clone(&self.topologies[job.variant]),
             release: plan.release,
             features: plan.variants[job.variant].features,

@@ -511,6 +511,44 @@ fn words_before_a_command_stand_in_the_report_and_need_cpus() {
 }
 
 #[test]
+fn smt_can_be_off_for_all_or_for_a_variant() {
+    let line = "stress-ng --cpu 16 -t 50ms";
+    let used = |json: &Value, variant: usize| {
+        let metrics = &json["variants"][variant]["metrics"];
+        metrics["cpus_utilized"]["mean"].as_f64().unwrap().round()
+    };
+    let more = [
+        "NO_WA_IDLE",
+        "--runs",
+        "1",
+        "--format",
+        "json",
+        "--smt",
+        "off",
+    ];
+    let off: Value = serde_json::from_str(&stdout(&compare(line, &more))).unwrap();
+    assert_eq!([used(&off, 0), used(&off, 1)], [4.0, 4.0]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("smt.toml");
+    let text = format!(
+        "title = \"t\"\nsource = \"s\"\nmachine = \"smt2-8\"\nkernel = \"6.12\"\ngrouping = \"root\"\n\
+         workload = \"{line}\"\nruns = 1\nvariants = [\"baseline\", {{ name = \"nosmt\", smt = \"off\" }}]\n"
+    );
+    fs::write(&file, text).unwrap();
+    let run = |more: &[&str]| -> Value {
+        let arguments = [&["run", file.to_str().unwrap(), "--format", "json"], more].concat();
+        serde_json::from_str(&stdout(&arguments)).unwrap()
+    };
+    let both = run(&[]);
+    assert_eq!([used(&both, 0), used(&both, 1)], [8.0, 4.0]);
+    let on = run(&["--smt", "on"]);
+    assert_eq!([used(&on, 0), used(&on, 1)], [8.0, 8.0]);
+    let beyond = format!("taskset -c 4-7 {line}");
+    let error = refused(&compare(&beyond, &more));
+    assert!(error.contains("smt2-8 has CPUs 0 to 3"), "{error}");
+}
+
+#[test]
 fn an_experiment_says_what_runs_beside_and_the_command_line_adds_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("beside.toml");

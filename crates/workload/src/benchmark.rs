@@ -1,6 +1,7 @@
 //! What every benchmark can do, and the table of all of them.
 
 use crate::WorkloadError;
+use crate::background::{Background, Kind};
 use crate::context_switch::{self, ContextSwitch};
 use crate::cyclictest::Cyclictest;
 use crate::hackbench::Hackbench;
@@ -28,6 +29,11 @@ pub(crate) trait Benchmark: Debug + Send + Sync {
     /// What it lacks to be measured, if it never ends. Beside another it lacks nothing.
     fn lacks_end(&self) -> Option<WorkloadError> {
         None
+    }
+
+    /// Whether its tasks are kernel threads.
+    fn kernel(&self) -> bool {
+        false
     }
 
     /// What its tasks do on this machine, from the start.
@@ -124,6 +130,14 @@ pub(crate) const BENCHMARKS: &[Row] = &[
     Row {
         name: "cyclictest",
         parse: |words| boxed(Cyclictest::parse(words)),
+    },
+    Row {
+        name: "kworkers",
+        parse: |words| boxed(Background::parse(Kind::Kworkers, words)),
+    },
+    Row {
+        name: "daemons",
+        parse: |words| boxed(Background::parse(Kind::Daemons, words)),
     },
 ];
 

@@ -37,9 +37,9 @@ impl Command {
         }
     }
 
-    /// Whether it is its benchmark alone.
+    /// Whether it is its benchmark alone, as any command is made.
     pub fn is_plain(&self) -> bool {
-        self.prefixes.is_empty()
+        self.prefixes.is_empty() && !self.benchmark.kernel()
     }
 
     /// Whether the machine has CPUs for it.
@@ -52,7 +52,7 @@ impl Command {
         wakelab_sim::Command {
             work: self.benchmark.begin(machine),
             attributes: prefix::attributes(&self.prefixes, machine),
-            kernel: false,
+            kernel: self.benchmark.kernel(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Who runs: the benchmarks that scheduler people use, each by its own command line.
 
+pub mod background;
 mod benchmark;
 mod command;
 mod command_line;

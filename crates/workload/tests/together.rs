@@ -62,13 +62,47 @@ fn one_that_ends_early_has_ended() {
     assert!((3.9..4.2).contains(&on), "{on}");
 }
 
+#[test]
+fn kworkers_and_daemons_wake_now_and_then() {
+    let line = "worksleep -t 1 -n 1 --work 1ms --sleep 999ms";
+    let with = |beside: &[&str]| {
+        let outcome = simulate(line, beside, Start::Forked, 1);
+        ["wakeups", "cpu_migrations", "task_clock_s"].map(|name| metric(&outcome, name))
+    };
+    let [alone, _, _] = with(&[]);
+    // Eight CPUs, one wake-up of each a second; then a hundred.
+    let [wakeups, migrations, _] = with(&["kworkers"]);
+    assert!(
+        (7.0..=9.0).contains(&(wakeups - alone)),
+        "{wakeups} {alone}"
+    );
+    assert_eq!(migrations, 0.0);
+    let [wakeups, migrations, busy] = with(&["kworkers --run 100us --sleep 9.9ms"]);
+    assert!((780.0..=810.0).contains(&(wakeups - alone)), "{wakeups}");
+    assert_eq!(migrations, 0.0);
+    assert!((0.08..0.09).contains(&busy), "{busy}");
+    // Four that sleep for 0.1 s on average.
+    let [wakeups, _, busy] = with(&["daemons"]);
+    assert!((25.0..55.0).contains(&(wakeups - alone)), "{wakeups}");
+    assert!(busy < 0.01, "{busy}");
+}
+
+#[test]
+fn measured_kworkers_are_kernel_threads_too() {
+    let outcome = simulate("kworkers --sleep 1ms -t 50ms", &[], Start::Forked, 1);
+    assert_eq!(metric(&outcome, "time_s"), 0.05);
+    assert_eq!(metric(&outcome, "cpu_migrations"), 0.0);
+}
+
 /// One short line of each benchmark, which ends by itself.
-const LINES: [&str; 5] = [
+const LINES: [&str; 7] = [
     "hackbench -g 1 -f 2 -l 20",
     "worksleep -t 3 -n 3 --cookies pairs",
     "stress-ng --cpu 0 -t 5ms",
     "spin -n 3 -t 5ms",
     "vms --vms 3 --vcpus 2 --hwlat width=1ms,period=3ms --vmm 0.1ms/2ms -t 20ms",
+    "kworkers --sleep 1ms -t 10ms",
+    "daemons -n 9 --sleep 1ms-3ms -t 20ms",
 ];
 
 #[test]

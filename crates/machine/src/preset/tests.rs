@@ -159,3 +159,33 @@ fn an_unknown_name_lists_those_near_it() {
     assert!(nothing.to_string().contains("machine list"), "{nothing}");
     assert!(Machine::preset("").is_err());
 }
+
+#[test]
+fn without_smt_each_core_is_one_cpu_in_its_place() {
+    for (name, _) in presets() {
+        let machine = Machine::preset(name).unwrap();
+        let off = machine.without_smt();
+        let place = |cpu: &crate::topology::Cpu| (cpu.core, cpu.llc, cpu.package, cpu.node);
+        assert_eq!(off.ncpu(), machine.ncores(), "{name}");
+        assert_eq!(
+            (off.ncores(), off.threads_per_core()),
+            (off.ncpu(), 1),
+            "{name}"
+        );
+        assert_eq!(
+            (off.nllcs(), off.npackages(), off.nnodes()),
+            (machine.nllcs(), machine.npackages(), machine.nnodes()),
+            "{name}"
+        );
+        for (index, cpu) in off.cpus.iter().enumerate() {
+            assert_eq!(cpu.id.index(), index, "{name}");
+            let first = machine.mask_where(|other| other.core == cpu.core).first();
+            assert_eq!(place(machine.cpu(first.unwrap())), place(cpu), "{name}");
+        }
+        // Where siblings come last, what is left keeps its number.
+        if machine.cpu(CpuId(1)).core != machine.cpu(CpuId(0)).core {
+            assert_eq!(off.cpus, machine.cpus[..off.ncpu()], "{name}");
+        }
+        assert_eq!(off.without_smt().cpus, off.cpus, "{name}");
+    }
+}

@@ -34,6 +34,7 @@ pub fn plan(args: &CompareArgs) -> anyhow::Result<Plan> {
         domains: Vec::new(),
         workload: Workload::parse(&args.workload).context("--workload")?,
         with: Vec::new(),
+        smt: true,
         grouping: Grouping::Autogroup,
         variants: variants(release, &arguments, args.factorial)?,
         runs: 5,

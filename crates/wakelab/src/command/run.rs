@@ -1,7 +1,7 @@
 //! `wakelab run`, and what it has in common with `compare`.
 
 use crate::Ending;
-use crate::cli::{Format, GroupingArg, RunArgs, RunOptions};
+use crate::cli::{Format, GroupingArg, RunArgs, RunOptions, SmtArg};
 use crate::complain::complain;
 use crate::experiment::{self, Experiment};
 use crate::interrupt;
@@ -64,6 +64,7 @@ pub fn choices(options: &RunOptions) -> anyhow::Result<Choices> {
             half_width_pp,
             max_runs: options.max_runs as usize,
         }),
+        smt: options.smt.map(|smt| smt == SmtArg::On),
         band: options.band,
         sensitivity: options.sensitivity,
     })

@@ -32,6 +32,7 @@ struct File {
     workload: Spanned<String>,
     #[serde(default)]
     with: Vec<Spanned<String>>,
+    smt: Option<Spanned<String>>,
     variants: variants::List,
     #[serde(default = "default_runs")]
     runs: Spanned<u32>,
@@ -98,6 +99,7 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
         domains: domains::read(place, &file.domains)?,
         workload: place.check(&file.workload, |command| Workload::parse(command))?,
         with: place.companions(&file.with)?,
+        smt: place.smt(&file.smt)?.unwrap_or(true),
         grouping: place.check(&file.grouping, grouping)?,
         runs,
         scale: place.check(&file.scale, |scale| check_scale(*scale))?,
@@ -114,6 +116,19 @@ impl Place<'_> {
         check: impl FnOnce(&T) -> Result<V, E>,
     ) -> Result<V, ExperimentError> {
         check(value.get_ref()).map_err(|error| self.error(value.span(), error.to_string()))
+    }
+
+    /// Whether SMT is on, if it is told.
+    pub(super) fn smt(
+        self,
+        word: &Option<Spanned<String>>,
+    ) -> Result<Option<bool>, ExperimentError> {
+        let read = |word: &String| match word.as_str() {
+            "on" => Ok(true),
+            "off" => Ok(false),
+            _ => Err("expected \"on\" or \"off\""),
+        };
+        word.as_ref().map(|word| self.check(word, read)).transpose()
     }
 
     /// The commands that run beside a workload.

@@ -270,6 +270,23 @@ fn commands_run_beside_all_variants_or_beside_one() {
 }
 
 #[test]
+fn smt_is_off_for_all_variants_or_for_one() {
+    let one = WORKLOADS.replace("features = \"NO_SIS_UTIL\" }", "smt = \"off\" }");
+    let experiment = read(&one).unwrap();
+    let of_variants = experiment.variants.iter().map(|variant| variant.smt);
+    let of_variants: Vec<_> = of_variants.collect();
+    assert_eq!(
+        (experiment.smt, of_variants),
+        (true, vec![None, None, None, Some(false)])
+    );
+    let all = one.replace("kernel =", "smt = \"off\"\nkernel =");
+    assert!(!read(&all).unwrap().smt);
+    let error = read(&one.replace("\"off\"", "\"forceoff\"")).unwrap_err();
+    let expected = "test.toml:11:37: expected \"on\" or \"off\"";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+#[test]
 fn features_of_all_variants_come_before_their_own() {
     let text = WORKLOADS.replace(
         "machine =",
@@ -364,7 +381,7 @@ fn errors_in_a_variants_table_have_their_own_places() {
         (
             ", features = \"NO_SIS_UTIL\" }",
             " }",
-            "test.toml:11:5: expected `features`, `domains`, `workload` or `with`",
+            "test.toml:11:5: expected `features`, `domains`, `workload`, `with` or `smt`",
         ),
         (
             "features = \"NO_SIS_UTIL\" }",

@@ -21,7 +21,7 @@ pub enum Entry {
     Table(Table),
 }
 
-/// `{ name = "...", features = "...", domains = { ... }, workload = "...", with = ["..."] }`.
+/// `{ name = "...", features = "...", domains = { ... }, workload = "...", with = ["..."], smt = "off" }`.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -31,6 +31,7 @@ pub struct Table {
     domains: domains::Tables,
     workload: Option<Spanned<String>>,
     with: Option<Vec<Spanned<String>>>,
+    smt: Option<Spanned<String>>,
 }
 
 /// By hand, since an untagged enum loses the places in the file.
@@ -42,7 +43,7 @@ impl<'de> Deserialize<'de> for Entry {
             type Value = Entry;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("feature words or { name, features, domains, workload, with }")
+                f.write_str("feature words or { name, features, domains, workload, with, smt }")
             }
 
             fn visit_str<E: Error>(self, words: &str) -> Result<Entry, E> {
@@ -96,11 +97,12 @@ fn read_table(
     let is_own = table.features.is_some()
         || !table.domains.is_empty()
         || table.workload.is_some()
-        || table.with.is_some();
+        || table.with.is_some()
+        || table.smt.is_some();
     if !is_own {
         return Err(place.error(
             entry.span(),
-            "expected `features`, `domains`, `workload` or `with`, in which the variant differs from the baseline",
+            "expected `features`, `domains`, `workload`, `with` or `smt`, in which the variant differs from the baseline",
         ));
     }
     let name = place.check(&table.name, |name| check_name(name))?;
@@ -124,6 +126,7 @@ fn read_table(
             None => None,
             Some(lines) => Some(place.companions(lines)?),
         },
+        smt: place.smt(&table.smt)?,
     })
 }
 
