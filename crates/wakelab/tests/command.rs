@@ -767,3 +767,81 @@ fn ctrl_c_before_a_pair_is_complete_writes_nothing_and_exits_with_130() {
     assert!(err.contains("no paired run is complete"), "{err}");
     assert_eq!((out.as_str(), file.exists()), ("", false));
 }
+
+#[test]
+fn bench_prints_what_the_benchmark_prints_and_nothing_else() {
+    let bench = |seed: &str, line: &[&str]| {
+        let mut arguments = vec![
+            "bench",
+            "--machine",
+            "smt2-8",
+            "--kernel",
+            "6.12",
+            "--seed",
+            seed,
+            "--",
+        ];
+        arguments.extend(line);
+        stdout(&arguments)
+    };
+    let pipe = ["perf", "bench", "sched", "pipe", "-l", "100"];
+    let printed = bench("1", &pipe);
+    let start = "# Running 'sched/pipe' benchmark:\n# Executed 100 pipe operations between two processes\n\n";
+    assert!(printed.starts_with(start), "{printed}");
+    assert_eq!(printed, bench("1", &pipe));
+    // A line in quotes is one of words.
+    let hackbench = bench("7", &["hackbench -g 1 -f 2 -l 10"]);
+    let lines: Vec<&str> = hackbench.lines().collect();
+    assert_eq!(lines.len(), 3, "{hackbench}");
+    assert!(lines[2].starts_with("Time: 0.0"), "{hackbench}");
+}
+
+/// It is the first run of `compare`, features and all.
+#[test]
+fn bench_is_the_first_run_of_compare() {
+    let line = "netperf -t TCP_RR -l 10ms --pairs 4";
+    let mut arguments = compare(line, &["NO_WA_IDLE", "--runs", "1", "--format", "json"]);
+    let report: Value = serde_json::from_str(&stdout(&arguments)).expect("JSON");
+    for (variant, features) in [(0, ""), (1, "NO_WA_IDLE")] {
+        arguments = vec![
+            "bench",
+            "--machine",
+            "smt2-8",
+            "--kernel",
+            "6.5",
+            "--features",
+            features,
+            "--",
+            line,
+        ];
+        let printed = stdout(&arguments);
+        let rates = printed
+            .lines()
+            .filter(|line| line.starts_with("16384  131072 1"));
+        let rate = |line: &str| {
+            line.split_whitespace()
+                .nth(5)
+                .unwrap()
+                .parse::<f64>()
+                .unwrap()
+        };
+        let sum: f64 = rates.map(rate).sum();
+        let metric = &report["variants"][variant]["metrics"]["transactions_per_s"]["mean"];
+        assert!(
+            (metric.as_f64().unwrap() - sum).abs() < 0.1,
+            "{metric} {sum}"
+        );
+    }
+}
+
+#[test]
+fn bench_refuses_what_it_does_not_know() {
+    let bench = |more: &[&str]| {
+        let mut arguments = vec!["bench", "--machine", "smt2-8", "--kernel", "6.12"];
+        arguments.extend(more);
+        refused(&arguments)
+    };
+    assert!(bench(&["--", "perf", "stat"]).contains("perf: unknown option 'stat'"));
+    assert!(bench(&["--features", "FOO", "--", "hackbench"]).contains("--features: there is no"));
+    assert!(bench(&[]).contains("COMMAND LINE"));
+}

@@ -98,10 +98,16 @@ fn expect(word: Option<&str>, wanted: &str) -> Result<(), WorkloadError> {
 }
 
 fn unexpected(word: Option<&str>) -> WorkloadError {
-    WorkloadError::Option {
-        benchmark: NAME,
-        word: word.unwrap_or_default().to_owned(),
-        expected: EXPECTED,
+    match word {
+        Some(word) => WorkloadError::Option {
+            benchmark: NAME,
+            word: word.to_owned(),
+            expected: EXPECTED,
+        },
+        None => WorkloadError::Together {
+            benchmark: NAME,
+            message: EXPECTED,
+        },
     }
 }
 
@@ -145,11 +151,11 @@ mod tests {
     #[test]
     fn wrong_words_are_named() {
         for (line, word) in [
-            ("", "''"),
+            ("", "perf: expected 'perf bench"),
             ("stat", "'stat'"),
-            ("bench", "''"),
+            ("bench", "perf: expected 'perf bench"),
             ("bench mem memcpy", "'mem'"),
-            ("bench sched", "''"),
+            ("bench sched", "perf: expected 'perf bench"),
             ("bench sched seccomp-notify", "'seccomp-notify'"),
             ("bench -f xml sched pipe", "'xml' for '-f'"),
             ("bench -x sched pipe", "'-x'"),

@@ -138,15 +138,17 @@ pub(super) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Sysbench
         },
         other => {
             let known = ["cpu", "memory", "run"];
-            let word = other.iter().find(|word| !known.contains(word));
-            return Err(WorkloadError::Option {
-                benchmark: NAME,
-                word: word
-                    .or(other.first())
-                    .copied()
-                    .unwrap_or_default()
-                    .to_owned(),
-                expected: EXPECTED,
+            let unknown = other.iter().find(|word| !known.contains(word));
+            return Err(match unknown {
+                Some(word) => WorkloadError::Option {
+                    benchmark: NAME,
+                    word: (*word).to_owned(),
+                    expected: EXPECTED,
+                },
+                None => WorkloadError::Together {
+                    benchmark: NAME,
+                    message: EXPECTED,
+                },
             });
         }
     };
@@ -187,8 +189,9 @@ mod tests {
     #[test]
     fn wrong_words_are_named() {
         for (line, word) in [
-            ("", "''"),
-            ("cpu", "'cpu'"),
+            ("", "sysbench: expected 'sysbench cpu|memory"),
+            ("cpu", "sysbench: expected 'sysbench cpu|memory"),
+            ("run cpu", "sysbench: expected"),
             ("cpu prepare", "'prepare'"),
             ("fileio run", "'fileio'"),
             (
