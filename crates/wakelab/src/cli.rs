@@ -158,6 +158,9 @@ pub struct BenchArgs {
     /// Words of sched_features, separated by blanks; NO_WORD turns one off
     #[arg(long, value_name = "WORDS", default_value = "")]
     pub features: String,
+    /// Run this command too, beside the benchmark; may be given several times
+    #[arg(long, value_name = "COMMAND LINE")]
+    pub with: Vec<String>,
     /// The seed: the run is the first of `run` and `compare` with the same one
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,

@@ -35,7 +35,7 @@ pub struct ContextSwitch {
     pub program: Program,
     /// `-t`: pairs.
     pub tasks: u32,
-    /// `-s`: intervals that count.
+    /// `-s`: intervals that count; 0 if it goes on.
     pub samples: u32,
     /// `-m`: a CPU for each pair, instead of a core.
     pub smt_affinity: bool,
@@ -99,7 +99,7 @@ impl ContextSwitch {
     /// Reads the words after the program's name.
     ///
     /// # Errors
-    /// Unknown, missing or valueless options, values out of range.
+    /// Unknown or valueless options, values out of range.
     pub fn parse<'a>(
         program: Program,
         words: impl Iterator<Item = &'a str>,
@@ -116,15 +116,7 @@ impl ContextSwitch {
             smt_affinity: false,
             interval: SECOND,
         };
-        let given = grammar.read(default, words)?;
-        if given.samples == 0 {
-            return Err(WorkloadError::MissingOption {
-                benchmark: program.name(),
-                option: "-s",
-                why: "the tasks never end, so the run must",
-            });
-        }
-        Ok(given)
+        grammar.read(default, words)
     }
 
     /// Where each pair may run, for the pairs in turn.
@@ -149,12 +141,10 @@ impl Benchmark for ContextSwitch {
     }
 
     fn command_line(&self) -> String {
-        let mut line = format!(
-            "{} -t {} -s {}",
-            self.program.name(),
-            self.tasks,
-            self.samples
-        );
+        let mut line = format!("{} -t {}", self.program.name(), self.tasks);
+        if self.samples > 0 {
+            line.push_str(&format!(" -s {}", self.samples));
+        }
         if self.smt_affinity {
             line.push_str(" -m");
         }
@@ -162,6 +152,14 @@ impl Benchmark for ContextSwitch {
             line.push_str(&format!(" --interval {}", Written(self.interval)));
         }
         line
+    }
+
+    fn lacks_end(&self) -> Option<WorkloadError> {
+        (self.samples == 0).then(|| WorkloadError::MissingOption {
+            benchmark: self.program.name(),
+            option: "-s",
+            why: "the tasks never end, so the run must",
+        })
     }
 
     fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
@@ -348,5 +346,59 @@ impl Workload for Run {
 
     fn log(&self, _time: Ns) -> Vec<String> {
         self.log.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    fn read(line: &str) -> Result<ContextSwitch, WorkloadError> {
+        ContextSwitch::parse(Program::Threads, line.split_whitespace())
+    }
+
+    #[test]
+    fn pairs_get_cores_in_turn_or_cpus_with_m() {
+        let machine = Machine::preset("smt2-8").unwrap();
+        let of = |line| {
+            let places = read(line).unwrap().places(&machine);
+            (
+                places.len(),
+                places[1].iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(of("-t 2"), (4, vec![1, 5]));
+        assert_eq!(of("-t 2 -m"), (8, vec![1]));
+    }
+
+    #[test]
+    fn an_end_is_asked_for_where_there_must_be_one() {
+        assert!(read("-t 4").unwrap().lacks_end().is_some());
+        assert!(read("-t 4 -s 1").unwrap().lacks_end().is_none());
+        for (line, word) in [
+            ("-t 2000", "2000 for '-t'"),
+            ("-s", "'-s' needs"),
+            ("-n", "'-n'"),
+            ("--", "'--'"),
+        ] {
+            let error = read(line).unwrap_err().to_string();
+            assert!(error.contains(word), "{line}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_give_a_result_or_an_error(line in "[-=a-z0-9 .é]{0,40}") {
+            let _ = read(&line);
+        }
+
+        #[test]
+        fn what_it_prints_it_reads(tasks in 1u32..1024, samples in 0u32..99, smt_affinity: bool, ns in 1u64..1_000_000_000_000) {
+            let program = Program::Threads;
+            let spec = ContextSwitch { program, tasks, samples, smt_affinity, interval: Ns(ns) };
+            let line = spec.command_line();
+            prop_assert_eq!(read(line.strip_prefix("context_switch1_threads").unwrap()).unwrap(), spec);
+        }
     }
 }

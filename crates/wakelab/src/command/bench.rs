@@ -12,7 +12,7 @@ use crate::runner;
 use anyhow::{Context as _, anyhow};
 use wakelab_report::Published;
 use wakelab_sched::features::FeatureSet;
-use wakelab_workload::Workload;
+use wakelab_workload::{Companion, Workload};
 
 /// Runs the benchmark and prints what it prints.
 ///
@@ -59,7 +59,9 @@ fn plan(args: &BenchArgs) -> anyhow::Result<Plan> {
         published: Published::default(),
     };
     let machine = find_machine(&args.machine).context(experiment.machine_at.clone())?;
+    let with = args.with.iter().map(|line| Companion::parse(line));
     let choices = Choices {
+            with: with.collect::<Result<_, _>>().context("--with")?,
         seed: args.seed,
         ..Choices::default()
     };
