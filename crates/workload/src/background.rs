@@ -15,7 +15,7 @@ use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::TaskId;
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
-use wakelab_sim::{Attributes, Op, Workload};
+use wakelab_sim::{Attributes, Op, Outcome, Workload};
 
 /// Which tasks the command line is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +174,11 @@ impl Benchmark for Background {
 
     fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
         Box::new(Run::new(self, machine.ncpu()))
+    }
+
+    /// Nothing: they are there to be in the way.
+    fn printed(&self, _outcome: &Outcome) -> String {
+        String::new()
     }
 }
 
