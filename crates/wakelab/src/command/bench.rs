@@ -49,6 +49,7 @@ fn plan(args: &BenchArgs) -> anyhow::Result<Plan> {
         domains: Vec::new(),
         workload: Workload::parse(&args.command_line.join(" "))?,
         with: Vec::new(),
+        smt: true,
         grouping: grouping(args.grouping),
         variants: vec![Variant {
             words: Vec::new(),
@@ -61,7 +62,7 @@ fn plan(args: &BenchArgs) -> anyhow::Result<Plan> {
     let machine = find_machine(&args.machine).context(experiment.machine_at.clone())?;
     let with = args.with.iter().map(|line| Companion::parse(line));
     let choices = Choices {
-            with: with.collect::<Result<_, _>>().context("--with")?,
+        with: with.collect::<Result<_, _>>().context("--with")?,
         seed: args.seed,
         ..Choices::default()
     };
