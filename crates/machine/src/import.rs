@@ -178,17 +178,28 @@ impl Import {
         for comment in comments {
             text.push_str("# ");
             // A file's name may hold any character; in a comment it must not end the line.
-            for character in comment.chars() {
-                if character.is_control() {
-                    text.extend(character.escape_default());
-                } else {
-                    text.push(character);
-                }
-            }
+            text.push_str(&without_controls(&comment));
             text.push('\n');
         }
-        text + "\n" + &self.machine.describe()
+        let machine = Machine {
+            name: without_controls(&self.machine.name),
+            ..self.machine.clone()
+        };
+        text + "\n" + &machine.describe()
     }
+}
+
+/// The text with its control characters escaped.
+fn without_controls(text: &str) -> String {
+    let mut plain = String::new();
+    for character in text.chars() {
+        if character.is_control() {
+            plain.extend(character.escape_default());
+        } else {
+            plain.push(character);
+        }
+    }
+    plain
 }
 
 /// Whether the word can be meant as a synthetic string: it tells a type with a count, or counts.

