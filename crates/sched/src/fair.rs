@@ -23,4 +23,5 @@ pub mod task;
 mod timeline;
 pub mod util_est;
 
+pub(crate) use clock::Jiffy;
 pub use task::TaskSpec;

@@ -1,6 +1,7 @@
 //! A scheduler at boot: nothing queued, all CPUs idle.
 
 use crate::balance::Balance;
+use crate::fair::Jiffy;
 use crate::features::Features;
 use crate::ids::{SeId, TgId};
 use crate::placement::Ranks;
@@ -43,6 +44,7 @@ impl Sched {
             lb: Balance::new(&topo, &tun),
             core: CoreSched::new(topo.cores.iter().map(|cpus| cpus.iter().collect())),
             now: 0,
+            jiffy: Jiffy::default(),
             touch: Touches::default(),
             topo,
         };

@@ -13,6 +13,7 @@ pub use rq::{CfsRq, Removed, Rq, Timeline, TreeKey};
 pub use task::{Mover, Policy, Task};
 
 use crate::balance::Balance;
+use crate::fair::Jiffy;
 use crate::features::Features;
 use crate::ids::{CfsId, SeId, TgId};
 use crate::placement::Ranks;
@@ -64,6 +65,8 @@ pub struct Sched {
     pub core: CoreSched,
     /// The latest time that any run queue's clock was told, ns (`sched_clock`).
     pub now: u64,
+    /// The jiffy that some run queue's clock was last told.
+    pub(crate) jiffy: Jiffy,
     /// Shared lines touched by the operation under way.
     pub touch: Touches,
 }
@@ -108,5 +111,29 @@ impl Sched {
         } else {
             SeId(first.0 + u32::from(cpu.0))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    /// What is read at every turn begins a cache line, and what is read together shares one.
+    #[test]
+    fn hot_fields_are_in_few_cache_lines() {
+        let line = |offset: usize| offset / 64;
+        assert_eq!(size_of::<SchedAvg>(), 64);
+        assert_eq!(line(offset_of!(SchedEntity, weight)), 1);
+        assert_eq!(line(offset_of!(SchedEntity, sched_delayed)), 1);
+        assert_eq!(line(offset_of!(CfsRq, weight)), 1);
+        assert_eq!(line(offset_of!(CfsRq, on_list)), 1);
+        assert_eq!(
+            line(offset_of!(CfsRq, removed) + size_of::<Removed>() - 1),
+            2
+        );
+        assert_eq!(line(offset_of!(Rq, cpu_capacity)), 0);
+        assert_eq!(line(offset_of!(Rq, llc_rank)), 1);
+        assert_eq!(line(offset_of!(Task, nr_migrations)), 0);
     }
 }

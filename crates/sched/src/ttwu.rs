@@ -4,9 +4,17 @@ use crate::fair::flags::{ENQUEUE_MIGRATED, ENQUEUE_WAKEUP, WF_MIGRATED};
 use crate::features::Feat;
 use crate::ids::TaskId;
 use crate::state::{Rq, Sched};
+use std::hint::black_box;
 use wakelab_machine::CpuId;
 
 impl Sched {
+    /// Touches what queueing the task will read, so that this is there when its place is decided.
+    #[inline(always)]
+    pub fn look_ahead(&self, p: TaskId) {
+        let se = &self.se[self.tasks[p.index()].se.index()];
+        black_box((se.avg.last_update_time, se.vruntime));
+    }
+
     /// `ttwu_do_activate`: queues a woken task, preempts for it if it should, and accounts the idle
     /// time that it ended. WF_MIGRATED tells that the wake-up took the task to another CPU, so that
     /// its vruntime is relative. The CPU's clock must be up to date.

@@ -31,10 +31,11 @@ use cpu_lock::CpuLocks;
 use session::Session;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::black_box;
 use std::sync::Arc;
 use task::{Stage, TaskSim, Waits};
 use wakelab_machine::domains::SchedTopology;
-use wakelab_machine::topology::Machine;
+use wakelab_machine::topology::{self, Machine};
 use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::balance::CpuIdle;
 use wakelab_sched::fair::TaskSpec;
@@ -171,15 +172,14 @@ impl<W: Workload> Engine<W> {
         let mut sched = Sched::new(topology, rules, config.features.features, tun);
         let sessions = session::begin(&mut sched, config.grouping, &sessions);
         let tick_ns = tun.tick.0;
+        let cpu = |cpu: &topology::Cpu| Cpu::new(cpu.capacity, &prices.smt_speed);
+        let cpus = machine.cpus.iter().map(cpu).collect();
+        let first_place = prices.place(CpuId(0));
         let mut engine = Engine {
-            lines: Lines::new(ncpu, sched.llc.len(), sched.tgs.len()),
+            lines: Lines::new(ncpu, sched.llc.len(), sched.tgs.len(), first_place),
             prices,
             queue: EventQueue::new(ncpu + 1),
-            cpus: machine
-                .cpus
-                .iter()
-                .map(|cpu| Cpu::new(cpu.capacity))
-                .collect(),
+            cpus,
             tasks: Vec::with_capacity(work.max_tasks()),
             chans: work.channels(),
             work,
@@ -204,6 +204,10 @@ impl<W: Workload> Engine<W> {
             switches_before: 0,
             sched,
         };
+        for chan in &mut engine.chans {
+            // Whoever made them.
+            chan.last_place = first_place;
+        }
         engine.boot(ncpu);
         engine
     }
@@ -246,17 +250,19 @@ impl<W: Workload> Engine<W> {
     /// [`RunError::Stuck`] if no task can ever run again, [`RunError::Cancelled`] if `cancelled`
     /// said so.
     pub fn run(mut self, cancelled: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
-        while self.step()? {
-            if self.events.is_multiple_of(CANCEL_INTERVAL) {
-                if cancelled() {
-                    return Err(RunError::Cancelled);
-                }
-                if self.measured_sleeps_for_ever() {
-                    return Err(self.stuck());
+        loop {
+            for _ in 0..CANCEL_INTERVAL {
+                if !self.step()? {
+                    return Ok(self.outcome());
                 }
             }
+            if cancelled() {
+                return Err(RunError::Cancelled);
+            }
+            if self.measured_sleeps_for_ever() {
+                return Err(self.stuck());
+            }
         }
-        Ok(self.outcome())
     }
 
     /// Handles the next event. Tells whether any task is left.
@@ -268,19 +274,32 @@ impl<W: Workload> Engine<W> {
         if self.over {
             return Ok(false);
         }
-        let (slot, at) = self.queue.peek();
+        let (slot, at) = self.queue.pop();
         if at == NEVER {
             return Err(self.stuck());
         }
         debug_assert!(at >= self.now, "time goes forward");
         self.now = at;
         self.events += 1;
+        self.look_ahead();
         if slot == self.cpus.len() {
             self.timer_fires();
         } else {
             self.cpu_event(CpuId::from_index(slot));
         }
         Ok(!self.over)
+    }
+
+    /// Touches what the next event will begin with, if this one brings none before it: the loads,
+    /// each of which gives the address of the next, then go on beside this event's own work.
+    #[inline(always)]
+    fn look_ahead(&self) {
+        let next = self.queue.peek();
+        if let (Some(slot), Some(rq)) = (self.cpus.get(next), self.sched.rqs.get(next)) {
+            let task = self.tasks.get(slot.curr.0 as usize);
+            let chan = task.and_then(|task| self.chans.get(task.chan.index()));
+            black_box((rq.need_resched, chan.map(|chan| chan.last_place)));
+        }
     }
 
     /// The scheduler's state, to look at between events.

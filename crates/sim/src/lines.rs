@@ -12,7 +12,7 @@
 //! owner keeps its copy.
 
 use crate::outcome::LineRow;
-use crate::price::Prices;
+use crate::price::{Place, Prices};
 use wakelab_machine::CpuId;
 use wakelab_sched::{Line, Touches};
 
@@ -21,8 +21,8 @@ use wakelab_sched::{Line, Touches};
 struct State {
     /// When it can be transferred next, ns.
     free_at: u64,
-    /// The CPU that wrote it last.
-    owner: CpuId,
+    /// Where the CPU is that wrote it last.
+    owner: Place,
     /// Number of the last write, to know which LLCs have seen it.
     version: u32,
 }
@@ -50,8 +50,9 @@ pub struct Lines {
     states: Vec<State>,
     /// For lines that are read often, by line and LLC: version last fetched.
     seen: Vec<u32>,
-    ncpu: usize,
     nllc: usize,
+    /// Where the lines of each kind begin in `states`.
+    first: [usize; KINDS],
     /// Sum of waits by kind of line, ns, for the report of what saturates.
     pub waited: [u64; KINDS],
     /// Transfers that occupied a line, by kind.
@@ -74,37 +75,51 @@ pub const LINE_KINDS: [&str; KINDS] = [
 ];
 
 impl Lines {
-    /// The lines of a machine with so many CPUs and LLCs and of so many task groups.
-    pub fn new(ncpu: usize, nllc: usize, ngroups: usize) -> Lines {
-        let count = 3 * ncpu + nllc + ngroups + 2;
+    /// The lines of a machine with so many CPUs and LLCs and of so many task groups, all written
+    /// last by the CPU at `owner`.
+    pub fn new(ncpu: usize, nllc: usize, ngroups: usize, owner: Place) -> Lines {
+        let mut count = 0;
+        let counts = [ncpu, ncpu, ncpu, nllc, ngroups, 1, 1];
+        let first = counts.map(|lines| {
+            count += lines;
+            count - lines
+        });
         let state = State {
             free_at: 0,
-            owner: CpuId(0),
+            owner,
             version: 0,
         };
         Lines {
             states: vec![state; count],
             seen: vec![0; count * nllc],
-            ncpu,
             nllc,
+            first,
             waited: [0; KINDS],
             transfers: [0; KINDS],
             occupied: [0; KINDS],
         }
     }
 
+    /// Its place in `states`, and its kind.
     #[inline(always)]
     fn index(&self, line: Line) -> (usize, usize) {
-        let n = self.ncpu;
-        match line {
-            Line::Rq(cpu) => (cpu.index(), 0),
-            Line::WakeList(cpu) => (n + cpu.index(), 1),
-            Line::Removed(cpu) => (2 * n + cpu.index(), 2),
-            Line::LlcShared(llc) => (3 * n + llc.index(), 3),
-            Line::NohzMask => (3 * n + self.nllc, 5),
-            Line::RdOverload => (3 * n + self.nllc + 1, 6),
-            Line::TgLoadAvg(tg) => (3 * n + self.nllc + 2 + tg.index(), 4),
-        }
+        // Two steps, without a jump by kind that would be guessed wrong.
+        let kind = match line {
+            Line::Rq(_) => 0,
+            Line::WakeList(_) => 1,
+            Line::Removed(_) => 2,
+            Line::LlcShared(_) => 3,
+            Line::TgLoadAvg(_) => 4,
+            Line::NohzMask => 5,
+            Line::RdOverload => 6,
+        };
+        let number = match line {
+            Line::Rq(cpu) | Line::WakeList(cpu) | Line::Removed(cpu) => cpu.index(),
+            Line::LlcShared(llc) => llc.index(),
+            Line::TgLoadAvg(tg) => tg.index(),
+            Line::NohzMask | Line::RdOverload => 0,
+        };
+        (self.first[kind] + number, kind)
     }
 
     /// A write or lock of a line by a CPU at event time `now`, by an operation that has already
@@ -119,9 +134,9 @@ impl Lines {
         let wait = state.free_at.saturating_sub(now + lead);
         // A writer must also take away the copies that other LLCs read since; the invalidations go
         // out together with the request and are covered by the transfer from the owner.
-        let transfer = prices.transfer(state.owner, cpu);
+        let transfer = prices.transfer_between(state.owner, prices.place(cpu));
         state.free_at = state.free_at.max(now) + transfer;
-        state.owner = cpu;
+        state.owner = prices.place(cpu);
         state.version = state.version.wrapping_add(1);
         self.seen[index * self.nllc + prices.llc(cpu)] = state.version;
         self.waited[kind] += wait;
@@ -141,7 +156,7 @@ impl Lines {
         }
         *seen = state.version;
         let wait = state.free_at.saturating_sub(now + lead);
-        let transfer = prices.transfer(state.owner, cpu);
+        let transfer = prices.transfer_between(state.owner, prices.place(cpu));
         let occupied = prices.transfer_llc().min(transfer);
         state.free_at = state.free_at.max(now) + occupied;
         self.waited[kind] += wait;
@@ -205,7 +220,7 @@ mod tests {
     fn setup() -> (Prices, Lines) {
         let machine = Machine::preset("epyc-9654-2s").expect("a preset");
         let prices = Prices::of(&machine, &[1]);
-        let lines = Lines::new(machine.ncpu(), 24, 1);
+        let lines = Lines::new(machine.ncpu(), 24, 1, prices.place(CpuId(0)));
         (prices, lines)
     }
 

@@ -6,9 +6,9 @@ pub mod socket;
 pub mod tcp;
 pub mod udp;
 
+use crate::price::Place;
 use mutex::Mutex;
 use std::collections::VecDeque;
-use wakelab_machine::CpuId;
 use wakelab_sched::TaskId;
 
 /// A channel's number.
@@ -23,18 +23,19 @@ impl ChanId {
     }
 }
 
-/// A pipe, or one direction of a socket pair. What each operation touches is in two cache lines.
+/// A pipe, or one direction of a socket pair. What each operation touches is in two cache lines, and
+/// what wake-ups and sleeps touch in the two after these.
 #[derive(Clone, Debug)]
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub struct Chan {
     /// The lock that each read and write holds.
     pub mutex: Mutex,
-    /// The CPU that last held the channel's lines.
-    pub last_cpu: CpuId,
-    /// Who waits for what is in it or for room.
-    pub waiting: Box<Waiting>,
+    /// Where the CPU is that last held the channel's lines.
+    pub(crate) last_place: Place,
     /// What is in it.
     pub content: Content,
+    /// Who waits for what is in it or for room.
+    pub waiting: Waiting,
 }
 
 /// A channel's wait queues.
@@ -103,9 +104,9 @@ impl Chan {
     fn with(content: Content) -> Chan {
         Chan {
             mutex: Mutex::default(),
-            last_cpu: CpuId(0),
-            waiting: Box::default(),
+            last_place: Place::default(),
             content,
+            waiting: Waiting::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A machine's costs as whole nanoseconds in tables, ready for the event loop.
 
-use wakelab_machine::topology::{Distance, Machine};
+use wakelab_machine::topology::{Cpu, Distance, Machine};
 use wakelab_machine::{CpuId, Ns};
 
 /// Speeds are fractions of 1024.
@@ -9,8 +9,10 @@ pub const FULL_SPEED: u64 = 1024;
 /// The costs of a machine, in ns.
 #[derive(Clone, Debug)]
 pub struct Prices {
-    /// Place of each CPU: (core, llc, package), for distances.
+    /// Where each CPU is.
     place: Vec<Place>,
+    /// The LLC of each CPU.
+    llc: Vec<u16>,
     /// One-way line transfer by [`Distance`] class.
     transfer: [u64; 6],
     /// Refill of a working set by session and [`Distance`] class of the move.
@@ -62,15 +64,43 @@ pub struct IdlePrice {
     pub polling: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    core: u16,
-    cluster: u16,
-    llc: u16,
-    package: u16,
-}
+/// Where a CPU is, packed so that the distance between two takes no branches: these would be
+/// guessed wrong, since whose line an operation needs is a matter of luck. From the lowest bits up
+/// five fields of [`FIELD`] bits: CPU, core, cluster, LLC, package.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place(u64);
 
-const NO_CLUSTER: u16 = u16::MAX;
+/// Numbers are below 2048; one more bit is for the arithmetic.
+const FIELD: u32 = 12;
+/// A 1 in each field.
+const ONES: u64 = 1 | 1 << FIELD | 1 << (2 * FIELD) | 1 << (3 * FIELD) | 1 << (4 * FIELD);
+/// The highest bit of each field.
+const TOPS: u64 = ONES << (FIELD - 1);
+/// Clusters of CPUs that have none are numbered from here, one a core: they are below the LLC
+/// but join no two cores.
+const NO_CLUSTER: u64 = 1024;
+
+impl Place {
+    fn of(cpu: &Cpu) -> Place {
+        let core = u64::from(cpu.core.0);
+        let cluster = cpu.cluster.map_or(NO_CLUSTER + core, |c| u64::from(c.0));
+        let (llc, package) = (u64::from(cpu.llc.0), u64::from(cpu.package));
+        let fields = [cpu.id.index() as u64, core, cluster, llc, package];
+        debug_assert!(fields.iter().all(|&number| number < 1 << (FIELD - 1)));
+        let join = |place, &number: &u64| place << FIELD | number;
+        Place(fields.iter().rev().fold(0, join))
+    }
+
+    /// The [`Distance`] to another CPU, as a number: the lowest field in which the two agree.
+    #[inline(always)]
+    fn distance(self, other: Place) -> usize {
+        let differs = self.0 ^ other.0;
+        // The top bit of every field that is 0, as far as the lowest of them goes.
+        let agrees = differs.wrapping_sub(ONES) & !differs & TOPS;
+        let none = 1 << (5 * FIELD);
+        ((agrees | none).trailing_zeros() / FIELD) as usize
+    }
+}
 
 impl Prices {
     /// The prices of a machine at the nominal values of its costs, for tasks that keep so much
@@ -88,19 +118,14 @@ impl Prices {
             // Siblings share the private caches, so a move between them refills nothing.
             [0, 0, llc, llc, package, remote]
         };
-        let place = machine.cpus.iter().map(|cpu| Place {
-            core: cpu.core.0,
-            cluster: cpu.cluster.map_or(NO_CLUSTER, |c| c.0),
-            llc: cpu.llc.0,
-            package: cpu.package,
-        });
         let states = machine.idle_states.iter().map(|state| IdlePrice {
             exit: state.exit_latency.0,
             residency: state.target_residency.0,
             polling: state.polling,
         });
         Prices {
-            place: place.collect(),
+            place: machine.cpus.iter().map(Place::of).collect(),
+            llc: machine.cpus.iter().map(|cpu| cpu.llc.0).collect(),
             transfer: [
                 0,
                 ns(&costs.transfer_smt_ns),
@@ -142,30 +167,22 @@ impl Prices {
         self.idle_states.retain(keep);
     }
 
-    /// How far apart two CPUs are.
+    /// Where a CPU is.
     #[inline(always)]
-    pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {
-        if a == b {
-            return Distance::SameCpu;
-        }
-        let (a, b) = (&self.place[a.index()], &self.place[b.index()]);
-        if a.core == b.core {
-            Distance::Smt
-        } else if a.cluster == b.cluster && a.cluster != NO_CLUSTER {
-            Distance::Cluster
-        } else if a.llc == b.llc {
-            Distance::Llc
-        } else if a.package == b.package {
-            Distance::Package
-        } else {
-            Distance::Remote
-        }
+    pub fn place(&self, cpu: CpuId) -> Place {
+        self.place[cpu.index()]
     }
 
     /// One-way transfer of a cache line between two CPUs, ns.
     #[inline(always)]
     pub fn transfer(&self, from: CpuId, to: CpuId) -> u64 {
-        self.transfer[self.distance(from, to) as usize]
+        self.transfer_between(self.place(from), self.place(to))
+    }
+
+    /// One-way transfer of a cache line between CPUs at two places, ns.
+    #[inline(always)]
+    pub fn transfer_between(&self, from: Place, to: Place) -> u64 {
+        self.transfer[from.distance(to)]
     }
 
     /// One-way transfer within an LLC, ns.
@@ -177,13 +194,13 @@ impl Prices {
     /// What a task of a session pays for its cold working set after a move, ns.
     #[inline(always)]
     pub fn refill(&self, session: u16, from: CpuId, to: CpuId) -> u64 {
-        self.refill[usize::from(session)][self.distance(from, to) as usize]
+        self.refill[usize::from(session)][self.place(from).distance(self.place(to))]
     }
 
     /// The LLC of a CPU, as a number.
     #[inline(always)]
     pub fn llc(&self, cpu: CpuId) -> usize {
-        self.place[cpu.index()].llc as usize
+        usize::from(self.llc[cpu.index()])
     }
 
     /// Copying so many bytes, ns.
@@ -201,5 +218,25 @@ impl Prices {
             .find(fits)
             .or(self.idle_states.first())
             .copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_places_have_the_machine_s_distances() {
+        for name in ["epyc-9654-2s", "kunpeng-920", "power9-2s44c"] {
+            let machine = Machine::preset(name).expect("a preset");
+            let places: Vec<Place> = machine.cpus.iter().map(Place::of).collect();
+            for (a, place) in places.iter().enumerate() {
+                for (b, other) in places.iter().enumerate() {
+                    let (from, to) = (CpuId::from_index(a), CpuId::from_index(b));
+                    let distance = machine.distance_class(from, to) as usize;
+                    assert_eq!(place.distance(*other), distance, "{name}: {a} to {b}");
+                }
+            }
+        }
     }
 }

@@ -3,6 +3,33 @@
 use crate::state::Sched;
 use wakelab_machine::{CpuId, Ns};
 
+/// A jiffy and when it begins: most questions are about the same one, and dividing is slow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Jiffy {
+    number: u64,
+    start: u64,
+    tick: u64,
+}
+
+impl Jiffy {
+    fn of(clock: u64, tick: u64) -> Jiffy {
+        let length = tick.max(1);
+        let ticks = clock / length;
+        Jiffy {
+            number: (1 << 32) - 300_000_000_000 / length + ticks,
+            start: ticks * length,
+            tick,
+        }
+    }
+
+    /// Whether the time is within it.
+    #[inline(always)]
+    fn has(&self, clock: u64, tick: u64) -> bool {
+        // A time before the start wraps and is far.
+        clock.wrapping_sub(self.start) < tick && tick == self.tick
+    }
+}
+
 impl Sched {
     /// `update_rq_clock`: tells a run queue the time. A time before its clock changes nothing.
     #[inline]
@@ -16,13 +43,19 @@ impl Sched {
         rq.clock = now.0;
         rq.clock_task += delta;
         rq.update_rq_clock_pelt(delta);
+        if !self.jiffy.has(now.0, self.tun.tick.0) {
+            self.jiffy = Jiffy::of(now.0, self.tun.tick.0);
+        }
     }
 
     /// `jiffies` as the CPU's clock has it. They begin five minutes before 2^32 (`INITIAL_JIFFIES`).
     #[inline]
     pub fn jiffies(&self, cpu: CpuId) -> u64 {
-        let tick = self.tun.tick.0.max(1);
-        (1 << 32) - 300_000_000_000 / tick + self.rqs[cpu.index()].clock / tick
+        let (clock, tick) = (self.rqs[cpu.index()].clock, self.tun.tick.0);
+        if self.jiffy.has(clock, tick) {
+            return self.jiffy.number;
+        }
+        Jiffy::of(clock, tick).number
     }
 
     /// Brings the CPU's bits in its LLC's idle masks up to date (`idle_cpu`, `sched_idle_cpu`). To be

@@ -148,7 +148,7 @@ impl View for Live<'_> {
 
     #[inline(always)]
     fn allowed(&self, cpu: CpuId) -> bool {
-        self.sched.tasks[self.p.index()].cpus.contains(cpu)
+        self.sched.tasks[self.p.index()].may_run_on(cpu)
     }
 
     #[inline(always)]
@@ -416,7 +416,7 @@ impl Sched {
         } else {
             Decision::plain(task.cpus.first().unwrap_or(prev_cpu), Reason::OnlyCpu)
         };
-        if !self.tasks[p.index()].cpus.contains(decision.cpu) {
+        if !self.tasks[p.index()].may_run_on(decision.cpu) {
             decision.cpu = self.select_fallback_rq(p);
             decision.reason = Reason::AffinityFallback;
         }
@@ -438,7 +438,7 @@ impl Sched {
     /// `sched/core.c`, `ttwu_queue_wakelist()` and `ttwu_queue_cond()`): if it is in another cache,
     /// or idle (6.0 on).
     pub fn ttwu_queue_cond(&self, p: TaskId, this_cpu: CpuId, cpu: CpuId) -> bool {
-        if !self.feat.has(Feat::TTWU_QUEUE) || !self.tasks[p.index()].cpus.contains(cpu) {
+        if !self.feat.has(Feat::TTWU_QUEUE) || !self.tasks[p.index()].may_run_on(cpu) {
             return false;
         }
         if self.topo.cpus[this_cpu.index()].llc != self.topo.cpus[cpu.index()].llc {

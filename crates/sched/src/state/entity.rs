@@ -38,25 +38,23 @@ pub struct UtilEst {
 
 /// `struct sched_entity`.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub struct SchedEntity {
+    // Cache line 1: the averages.
+    /// Its averages.
+    pub avg: SchedAvg,
+    // Cache line 2: what queueing, accounting and picking read.
     /// `load.weight`, unscaled: 1048576 for nice 0.
     pub weight: u64,
-    /// `load.inv_weight`, 0 while not computed.
-    pub inv_weight: u32,
-    /// Whether it is on a run queue.
-    pub on_rq: bool,
-    /// `se_is_idle`: a SCHED_IDLE task, or a `cpu.idle` group.
-    pub idle: bool,
-    /// 0 at the root, one more for each group below it.
-    pub depth: u8,
     /// Virtual run time.
     pub vruntime: u64,
     /// When the current stretch of running began or was last accounted (`rq_clock_task`), ns.
     pub exec_start: u64,
     /// Run time in all, ns.
     pub sum_exec_runtime: u64,
-    /// `sum_exec_runtime` when it was last picked.
-    pub prev_sum_exec_runtime: u64,
+    /// `runnable_weight`: a group's `h_nr_running` as last seen; before 5.7 the weight, and a group's as
+    /// far as it is queued, unscaled.
+    pub runnable_weight: u64,
     /// The entity of the group that it is in, none at the root.
     pub parent: SeId,
     /// The run queue that it is (to be) queued on.
@@ -65,13 +63,19 @@ pub struct SchedEntity {
     pub my_q: CfsId,
     /// The task that it is, none for a group.
     pub task: TaskId,
-    /// The group that it stands for, none for a task.
-    pub tg: TgId,
-    /// `runnable_weight`: a group's `h_nr_running` as last seen; before 5.7 the weight, and a group's as
-    /// far as it is queued, unscaled.
-    pub runnable_weight: u64,
-    /// Its averages.
-    pub avg: SchedAvg,
+    /// `load.inv_weight`, 0 while not computed.
+    pub inv_weight: u32,
+    /// Whether it is on a run queue.
+    pub on_rq: bool,
+    /// `se_is_idle`: a SCHED_IDLE task, or a `cpu.idle` group.
+    pub idle: bool,
+    /// 0 at the root, one more for each group below it.
+    pub depth: u8,
+    /// It sleeps, but stays queued until its lag is used up (DELAY_DEQUEUE).
+    pub sched_delayed: bool,
+    // Cache line 3: what the picks of EEVDF read.
+    /// `sum_exec_runtime` when it was last picked.
+    pub prev_sum_exec_runtime: u64,
     /// EEVDF: virtual time by which its request shall be served. While it is off the queue and
     /// `rel_deadline` is set, relative to its vruntime.
     pub deadline: u64,
@@ -81,14 +85,15 @@ pub struct SchedEntity {
     pub vlag: i64,
     /// EEVDF: how much run time it requests at a time, ns.
     pub slice: u64,
+    /// EEVDF: its place in the tree of its queue.
+    pub node: TreeNode,
+    // Cache line 4: what is seldom read.
+    /// The group that it stands for, none for a task.
+    pub tg: TgId,
     /// EEVDF: its slice is its own and not `base_slice`. A group's entity keeps this once set.
     pub custom_slice: bool,
     /// EEVDF: its deadline was kept when it left its queue (PLACE_REL_DEADLINE).
     pub rel_deadline: bool,
-    /// It sleeps, but stays queued until its lag is used up (DELAY_DEQUEUE).
-    pub sched_delayed: bool,
-    /// EEVDF: its place in the tree of its queue.
-    pub node: TreeNode,
 }
 
 /// A node of the tree of a fair run queue of the EEVDF releases: a red-black tree by deadline in

@@ -46,12 +46,15 @@ pub(super) struct Cpu {
     /// Instructions of the running segment at full speed, ns.
     compute: u64,
     /// Its waiting for memory, which a busy sibling does not stretch, ns.
-    memory: u64,
+    memory: u32,
+    /// The running task, as the scheduler has it while the phase is one of a task's: kept here since
+    /// every event begins with it.
+    pub curr: TaskId,
     /// What happens in it more rarely.
     pub rare: Box<Rare>,
     pub phase: Phase,
-    /// Its capacity, 1024 for the biggest CPU of the machine: what it does of full-speed work.
-    capacity: u16,
+    /// What it does of full-speed work with as many busy siblings as it has, of [`FULL_SPEED`].
+    speed: u16,
     /// Number of busy siblings.
     pub busy_siblings: u8,
     /// It is in a task (or in the kernel between tasks), not in the idle loop.
@@ -67,6 +70,8 @@ pub(super) struct Cpu {
 /// What a CPU needs to go idle and back.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rare {
+    /// Its capacity, 1024 for the biggest CPU of the machine: what it does of full-speed work alone.
+    capacity: u64,
     /// Kernel work after the last event lasts until then.
     pub ready_at: u64,
     /// Exit latency of the idle state that it is in, ns.
@@ -95,23 +100,28 @@ pub(super) struct Chosen {
 }
 
 impl Cpu {
-    pub fn new(capacity: u32) -> Cpu {
-        Cpu {
+    /// An idle CPU; `speeds` are by the number of busy siblings, of [`FULL_SPEED`].
+    pub fn new(capacity: u32, speeds: &[u64]) -> Cpu {
+        let mut cpu = Cpu {
             op_at: NEVER,
             irq_at: NEVER,
             tick_at: NEVER,
             queue_at: NEVER,
-            capacity: capacity.clamp(1, FULL_SPEED as u32) as u16,
             compute: 0,
             memory: 0,
+            curr: TaskId::NONE,
             rare: Box::default(),
             phase: Phase::Idle,
+            speed: 0,
             busy_siblings: 0,
             is_busy: false,
             kicked: false,
             stop_pending: false,
             idle_polls: true,
-        }
+        };
+        cpu.rare.capacity = u64::from(capacity).clamp(1, FULL_SPEED);
+        cpu.set_busy_siblings(0, speeds);
+        cpu
     }
 
     /// The next thing to happen here.
@@ -123,37 +133,46 @@ impl Cpu {
 
     /// Begins a segment of so many ns of instructions and so many of waiting for memory.
     #[inline(always)]
-    pub fn begin(&mut self, phase: Phase, start: u64, compute: u64, memory: u64, speeds: &[u64]) {
+    pub fn begin(&mut self, phase: Phase, start: u64, compute: u64, memory: u64) {
         self.phase = phase;
         self.compute = compute;
-        self.memory = memory;
-        self.op_at = start + self.length(speeds);
+        debug_assert!(memory <= u64::from(u32::MAX), "a line takes no seconds");
+        self.memory = memory as u32;
+        self.op_at = start + self.length();
+    }
+
+    fn set_busy_siblings(&mut self, busy: u8, speeds: &[u64]) {
+        self.busy_siblings = busy;
+        let speed = speeds[usize::from(busy)] * self.rare.capacity / FULL_SPEED;
+        self.speed = speed.clamp(1, u64::from(u16::MAX)) as u16;
     }
 
     #[inline(always)]
-    fn length(&self, speeds: &[u64]) -> u64 {
-        let speed = speeds[usize::from(self.busy_siblings)] * u64::from(self.capacity) / FULL_SPEED;
-        let speed = speed.max(1);
+    fn length(&self) -> u64 {
+        let speed = u64::from(self.speed);
+        let memory = u64::from(self.memory);
         if speed == FULL_SPEED {
-            self.compute + self.memory
-        } else if let (Ok(compute), true) = (u32::try_from(self.compute), self.compute < 1 << 22) {
+            self.compute + memory
+        } else if self.compute < 1 << 22 {
             // A division of 32 bits is the quicker, and operations are short.
-            u64::from(compute * FULL_SPEED as u32 / speed as u32) + self.memory
+            let stretched = self.compute as u32 * FULL_SPEED as u32;
+            u64::from(stretched / u32::from(self.speed)) + memory
         } else {
-            self.compute * FULL_SPEED / speed + self.memory
+            self.compute * FULL_SPEED / speed + memory
         }
     }
 
     /// A sibling became busy or idle: what is left of the running segment is re-timed.
     pub fn sibling_changed(&mut self, now: u64, busy: bool, speeds: &[u64]) {
         let timed = matches!(self.phase, Phase::Op | Phase::Compute);
-        let before = self.length(speeds);
-        self.busy_siblings = if busy {
+        let before = self.length();
+        let siblings = if busy {
             self.busy_siblings + 1
         } else {
             self.busy_siblings - 1
         };
-        let after = self.length(speeds);
+        self.set_busy_siblings(siblings, speeds);
+        let after = self.length();
         if timed && before != after && self.op_at > now && before != 0 {
             let left = u128::from(self.op_at - now);
             self.op_at = now + (left * u128::from(after) / u128::from(before)) as u64;
@@ -161,8 +180,8 @@ impl Cpu {
     }
 
     /// How much of the running segment's instructions are left at full speed, ns.
-    pub fn compute_left(&self, now: u64, speeds: &[u64]) -> u64 {
-        let length = self.length(speeds);
+    pub fn compute_left(&self, now: u64) -> u64 {
+        let length = self.length();
         if length == 0 || self.op_at <= now {
             return 0;
         }
@@ -171,39 +190,46 @@ impl Cpu {
     }
 }
 
+// Four time stamps, the segment and the flags fill it: with one field more it takes two.
+const _: () = assert!(size_of::<Cpu>() == 64);
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const SPEEDS: [u64; 2] = [FULL_SPEED, FULL_SPEED / 2];
 
+    fn cpu(capacity: u32) -> Cpu {
+        Cpu::new(capacity, &SPEEDS)
+    }
+
     #[test]
     fn a_busy_sibling_stretches_what_is_left_of_the_instructions() {
-        let mut cpu = Cpu::new(1024);
-        cpu.begin(Phase::Compute, 0, 1000, 0, &SPEEDS);
+        let mut cpu = cpu(1024);
+        cpu.begin(Phase::Compute, 0, 1000, 0);
         assert_eq!(cpu.op_at, 1000);
         cpu.sibling_changed(400, true, &SPEEDS);
         assert_eq!(cpu.op_at, 400 + 1200);
         cpu.sibling_changed(1000, false, &SPEEDS);
         assert_eq!(cpu.op_at, 1000 + 300);
-        assert_eq!(cpu.compute_left(1100, &SPEEDS), 200);
+        assert_eq!(cpu.compute_left(1100), 200);
     }
 
     #[test]
     fn waiting_for_memory_is_not_stretched() {
-        let mut cpu = Cpu::new(1024);
-        cpu.begin(Phase::Op, 0, 0, 1000, &SPEEDS);
+        let mut cpu = cpu(1024);
+        cpu.begin(Phase::Op, 0, 0, 1000);
         cpu.sibling_changed(500, true, &SPEEDS);
         assert_eq!(cpu.op_at, 1000);
     }
 
     #[test]
     fn a_small_cpu_takes_longer_and_gives_back_what_is_left_at_full_speed() {
-        let mut cpu = Cpu::new(512);
-        cpu.begin(Phase::Compute, 0, 1000, 100, &SPEEDS);
+        let mut cpu = cpu(512);
+        cpu.begin(Phase::Compute, 0, 1000, 100);
         assert_eq!(cpu.op_at, 2100);
-        cpu.begin(Phase::Compute, 0, 1000, 0, &SPEEDS);
-        assert_eq!(cpu.compute_left(1500, &SPEEDS), 250);
+        cpu.begin(Phase::Compute, 0, 1000, 0);
+        assert_eq!(cpu.compute_left(1500), 250);
         cpu.sibling_changed(1000, true, &SPEEDS);
         assert_eq!(cpu.op_at, 1000 + 2000);
     }

@@ -1,10 +1,11 @@
 //! What a running task does: system calls on channels, computing, sleeping, making tasks, ending.
 
 use super::Engine;
-use super::cpu::Phase;
-use super::task::{Kind, Stage, Waits};
+use super::cpu::{Cpu, Phase};
+use super::task::{Kind, Stage, TaskSim, Waits};
 use crate::object::mutex::Next;
-use crate::object::{ChanId, Content};
+use crate::object::{Chan, ChanId, Content};
+use crate::price::{Place, Prices};
 use crate::queue::NEVER;
 use crate::work::{Op, Workload};
 use wakelab_machine::{CpuId, Ns};
@@ -60,6 +61,7 @@ impl<W: Workload> Engine<W> {
         }
     }
 
+    #[inline(always)]
     fn next_op(&mut self, cpu: CpuId, p: TaskId, lead: u64) {
         let task = &mut self.tasks[p.index()];
         let op = loop {
@@ -69,9 +71,18 @@ impl<W: Workload> Engine<W> {
             }
         };
         match op {
-            Op::Time => unreachable!("taken above"),
             Op::Write(chan, bytes) => self.begin_channel_op(cpu, p, Kind::Write, chan, bytes, lead),
             Op::Read(chan, bytes) => self.begin_channel_op(cpu, p, Kind::Read, chan, bytes, lead),
+            other => self.begin_other_op(cpu, p, other, lead),
+        }
+    }
+
+    /// Begins what is no operation on a channel.
+    #[inline(never)]
+    fn begin_other_op(&mut self, cpu: CpuId, p: TaskId, op: Op, lead: u64) {
+        let task = &mut self.tasks[p.index()];
+        match op {
+            Op::Write(..) | Op::Read(..) | Op::Time => unreachable!("`next_op` takes these"),
             Op::Compute(ns) => self.compute(cpu, p, ns.0, lead),
             Op::Work(ns) => self.work_for(cpu, p, ns.0, lead),
             Op::SpinFor(ns) => self.spin_until(cpu, p, self.now + lead + ns.0),
@@ -143,7 +154,7 @@ impl<W: Workload> Engine<W> {
     fn compute(&mut self, cpu: CpuId, p: TaskId, ns: u64, lead: u64) {
         self.tasks[p.index()].stage = Stage::Next;
         let start = self.now + lead;
-        self.cpus[cpu.index()].begin(Phase::Compute, start, ns, 0, &self.prices.smt_speed);
+        self.cpus[cpu.index()].begin(Phase::Compute, start, ns, 0);
         self.arm(cpu);
     }
 
@@ -177,10 +188,34 @@ impl<W: Workload> Engine<W> {
     /// Takes the channel's lock, spins for it, or goes to sleep for it.
     #[inline(always)]
     fn lock(&mut self, cpu: CpuId, p: TaskId, lead: u64) {
-        let task = &self.tasks[p.index()];
+        let task = &mut self.tasks[p.index()];
         let id = task.chan;
         let chan = &mut self.chans[id.index()];
         let at = self.now + lead;
+        if let Content::Pipe(_) = chan.content
+            && chan.mutex.try_lock(p)
+        {
+            let slot = &mut self.cpus[cpu.index()];
+            let own = self.prices.pipe_op;
+            let memory = begin_held(
+                task,
+                chan,
+                (slot, self.prices.place(cpu)),
+                &self.prices,
+                at,
+                (PIPE_LINES, own),
+            );
+            self.stats.stalled += memory;
+            return self.queue.set(cpu.index(), slot.next());
+        }
+        self.lock_contended(cpu, p, at)
+    }
+
+    /// As [`Self::lock`], for a pipe whose lock is taken and for all other channels.
+    fn lock_contended(&mut self, cpu: CpuId, p: TaskId, at: u64) {
+        let task = &self.tasks[p.index()];
+        let id = task.chan;
+        let chan = &mut self.chans[id.index()];
         let locks = chan.content.locks(task.kind == Kind::Write);
         if !locks || chan.mutex.try_lock(p) {
             return self.hold(cpu, p, at);
@@ -195,7 +230,7 @@ impl<W: Workload> Engine<W> {
             self.tasks[p.index()].stage = Stage::LockSlow;
             return self.preempt(cpu);
         }
-        chan.mutex.spin(p, at);
+        chan.mutex.spin(p, cpu, at);
         self.tasks[p.index()].stage = Stage::LockSlow;
         self.set_phase(cpu, Phase::Spin, NEVER);
     }
@@ -220,7 +255,7 @@ impl<W: Workload> Engine<W> {
             return self.hold(cpu, p, now);
         }
         let demands = !matches!(chan.content, Content::Tcp(_));
-        if demands && chan.mutex.demand(p, now) {
+        if demands && chan.mutex.demand(p, cpu, now) {
             return self.set_phase(cpu, Phase::Spin, NEVER);
         }
         self.block(cpu, p, Waits::ForLock(id), Stage::LockWaiter, now);
@@ -237,7 +272,7 @@ impl<W: Workload> Engine<W> {
     pub(super) fn hold(&mut self, cpu: CpuId, p: TaskId, start: u64) {
         let task = &mut self.tasks[p.index()];
         let chan = &mut self.chans[task.chan.index()];
-        let (lines, own) = match &chan.content {
+        let price = match &chan.content {
             Content::Pipe(_) => (PIPE_LINES, self.prices.pipe_op),
             Content::Socket(_) => (SOCKET_LINES, self.prices.socket_op),
             Content::Tcp(stream) => {
@@ -255,56 +290,70 @@ impl<W: Workload> Engine<W> {
                 (UDP_LINES, own)
             }
         };
-        let memory = lines * self.prices.transfer(chan.last_cpu, cpu);
-        chan.last_cpu = cpu;
-        let own = own + self.prices.copy(u64::from(task.left));
-        let jitter = 1024 - JITTER + task.rng.below(2 * JITTER + 1);
+        let slot = &mut self.cpus[cpu.index()];
+        let memory = begin_held(
+            task,
+            chan,
+            (slot, self.prices.place(cpu)),
+            &self.prices,
+            start,
+            price,
+        );
         self.stats.stalled += memory;
-        let speeds = &self.prices.smt_speed;
-        self.cpus[cpu.index()].begin(Phase::Op, start, own * jitter / 1024, memory, speeds);
-        self.arm(cpu);
+        self.queue.set(cpu.index(), slot.next());
     }
 
     /// The operation under the lock is done: its effect, the unlock, the wake-ups.
     #[inline(always)]
     pub(super) fn op_done(&mut self, cpu: CpuId) {
-        let p = self.sched.rq(cpu).curr;
-        match self.tasks[p.index()].kind {
-            Kind::Write => self.write_done(cpu, p),
-            Kind::Read => self.read_done(cpu, p),
-        }
-    }
-
-    #[inline(always)]
-    fn write_done(&mut self, cpu: CpuId, p: TaskId) {
+        let p = self.cpus[cpu.index()].curr;
+        debug_assert_eq!(p, self.sched.rq(cpu).curr);
         let task = &mut self.tasks[p.index()];
         let id = task.chan;
         let chan = &mut self.chans[id.index()];
-        let was_empty = chan.is_empty();
-        let (written, arrived) = match &mut chan.content {
-            Content::Pipe(ring) => (ring.write(task.left, task.first), false),
-            Content::Socket(stream) => {
-                let sent = stream.send(task.left);
-                (sent, sent > 0)
+        match (&mut chan.content, task.kind) {
+            (Content::Pipe(ring), Kind::Write) => {
+                let was_empty = ring.is_empty();
+                let written = ring.write(task.left, task.first);
+                task.left -= written;
+                let done = task.left == 0;
+                if self.sched.rules.pipe_wakes_all {
+                    return self.old_pipe_op_ends(cpu, p, written > 0, done);
+                }
+                let wake_writer = done && task.wake_next && !ring.is_full();
+                self.pipe_written(cpu, p, id, was_empty && written > 0, wake_writer, done);
             }
-            Content::Tcp(stream) => stream.send(task.left),
-            Content::Udp(queue) => (queue.send(task.left), true),
-        };
-        task.left -= written;
-        let done = task.left == 0;
-        let pipe = matches!(chan.content, Content::Pipe(_));
-        if pipe && self.sched.rules.pipe_wakes_all {
-            return self.old_pipe_op_ends(cpu, p, written > 0, done);
+            (Content::Pipe(_), Kind::Read) if self.sched.rules.pipe_wakes_all => {
+                self.old_pipe_read(cpu, p);
+            }
+            (Content::Pipe(ring), Kind::Read) => {
+                let was_full = ring.is_full();
+                let read = ring.read(task.left);
+                task.left -= read;
+                let wake_reader = read > 0 && task.wake_next && !ring.is_empty();
+                let done = task.left == 0;
+                let goes_on = if done { Stage::Next } else { Stage::Again };
+                let then = (read > 0).then_some(goes_on);
+                self.pipe_was_read(cpu, p, id, was_full, wake_reader, then);
+            }
+            (_, Kind::Write) => self.stream_write_done(cpu, p),
+            (_, Kind::Read) => self.stream_read_done(cpu, p),
         }
-        let wake_writer = done && pipe && task.wake_next && !chan.is_full();
-        let mut lead = if chan.content.locks(true) {
-            self.unlock(cpu, id)
-        } else {
-            0
-        };
-        if arrived {
-            lead += self.wake_all_readers(cpu, id, lead);
-        } else if pipe && was_empty && written > 0 {
+    }
+
+    /// Something was written to a pipe, or it had no room.
+    #[inline(always)]
+    fn pipe_written(
+        &mut self,
+        cpu: CpuId,
+        p: TaskId,
+        id: ChanId,
+        wake_reader: bool,
+        wake_writer: bool,
+        done: bool,
+    ) {
+        let mut lead = self.unlock(cpu, id);
+        if wake_reader {
             lead += self.wake_readers(cpu, id, lead);
         }
         if wake_writer {
@@ -313,7 +362,66 @@ impl<W: Workload> Engine<W> {
         if done {
             return self.op_ends(cpu, p, Stage::Next, lead);
         }
-        if !pipe && written > 0 {
+        let task = &mut self.tasks[p.index()];
+        task.first = false;
+        task.wake_next = true;
+        self.wait_for_channel(cpu, p, lead);
+    }
+
+    /// Something was read from a pipe; `then` is how the task goes on, none if it was empty.
+    #[inline(always)]
+    fn pipe_was_read(
+        &mut self,
+        cpu: CpuId,
+        p: TaskId,
+        id: ChanId,
+        wake_writer: bool,
+        wake_reader: bool,
+        then: Option<Stage>,
+    ) {
+        let mut lead = self.unlock(cpu, id);
+        if wake_writer {
+            lead += self.wake_writer(cpu, id, lead);
+        }
+        if wake_reader {
+            lead += self.wake_readers(cpu, id, lead);
+        }
+        match then {
+            Some(stage) => self.op_ends(cpu, p, stage, lead),
+            None => {
+                self.tasks[p.index()].wake_next = true;
+                self.wait_for_channel(cpu, p, lead);
+            }
+        }
+    }
+
+    /// A write to a socket or a network connection is done.
+    fn stream_write_done(&mut self, cpu: CpuId, p: TaskId) {
+        let task = &mut self.tasks[p.index()];
+        let id = task.chan;
+        let (written, arrived) = match &mut self.chans[id.index()].content {
+            Content::Socket(stream) => {
+                let sent = stream.send(task.left);
+                (sent, sent > 0)
+            }
+            Content::Tcp(stream) => stream.send(task.left),
+            Content::Udp(queue) => (queue.send(task.left), true),
+            Content::Pipe(_) => unreachable!("pipes have their own way"),
+        };
+        task.left -= written;
+        let done = task.left == 0;
+        let mut lead = if self.chans[id.index()].content.locks(true) {
+            self.unlock(cpu, id)
+        } else {
+            0
+        };
+        if arrived {
+            lead += self.wake_all_readers(cpu, id, lead);
+        }
+        if done {
+            return self.op_ends(cpu, p, Stage::Next, lead);
+        }
+        if written > 0 {
             return self.op_ends(cpu, p, Stage::Lock, lead);
         }
         let task = &mut self.tasks[p.index()];
@@ -322,40 +430,34 @@ impl<W: Workload> Engine<W> {
         self.wait_for_channel(cpu, p, lead);
     }
 
-    #[inline(always)]
-    fn read_done(&mut self, cpu: CpuId, p: TaskId) {
+    /// A read from a socket or a network connection is done.
+    fn stream_read_done(&mut self, cpu: CpuId, p: TaskId) {
         let task = &mut self.tasks[p.index()];
         let id = task.chan;
-        let chan = &mut self.chans[id.index()];
-        let was_full = chan.is_full();
-        let (read, wake_senders, arrived) = match &mut chan.content {
-            Content::Pipe(_) if self.sched.rules.pipe_wakes_all => {
-                return self.old_pipe_read(cpu, p);
-            }
-            Content::Pipe(ring) => (ring.read(task.left), false, false),
+        let (read, wake_senders, arrived, tcp) = match &mut self.chans[id.index()].content {
             Content::Socket(stream) => {
                 let (read, wake_senders) = stream.receive(task.left);
-                (read, wake_senders, false)
+                (read, wake_senders, false, false)
             }
             Content::Tcp(stream) => {
                 let received = stream.receive(task.left);
-                (received.bytes, received.wake_senders, received.arrived)
+                (
+                    received.bytes,
+                    received.wake_senders,
+                    received.arrived,
+                    true,
+                )
             }
-            Content::Udp(queue) => (queue.receive(task.left), false, false),
+            Content::Udp(queue) => (queue.receive(task.left), false, false, false),
+            Content::Pipe(_) => unreachable!("pipes have their own way"),
         };
         task.left -= read;
         let (done, any) = (task.left == 0, read > 0);
-        let pipe = matches!(chan.content, Content::Pipe(_));
-        let tcp = matches!(chan.content, Content::Tcp(_));
-        let wake_reader = any && task.wake_next && pipe && !chan.is_empty();
-        let mut lead = if chan.content.locks(false) {
+        let mut lead = if self.chans[id.index()].content.locks(false) {
             self.unlock(cpu, id)
         } else {
             0
         };
-        if pipe && was_full {
-            lead += self.wake_writer(cpu, id, lead);
-        }
         if wake_senders {
             // `unix_write_space` wakes in sync, `sk_stream_write_space` does not.
             let flags = if tcp { 0 } else { wf::SYNC };
@@ -363,9 +465,6 @@ impl<W: Workload> Engine<W> {
         }
         if arrived {
             lead += self.wake_all_readers(cpu, id, lead);
-        }
-        if wake_reader {
-            lead += self.wake_readers(cpu, id, lead);
         }
         if any {
             return self.op_ends(cpu, p, if done { Stage::Next } else { Stage::Again }, lead);
@@ -412,22 +511,34 @@ impl<W: Workload> Engine<W> {
     #[inline(always)]
     pub(super) fn op_ends(&mut self, cpu: CpuId, p: TaskId, stage: Stage, lead: u64) {
         self.tasks[p.index()].stage = stage;
-        if lead <= MAX_LEAD && self.cpus[cpu.index()].queue_at == NEVER {
-            self.run_task(cpu, lead);
-        } else {
+        if lead > MAX_LEAD || self.cpus[cpu.index()].queue_at != NEVER {
             self.resume_at(cpu, self.now + lead);
+        } else if stage == Stage::Next && !self.sched.rq(cpu).need_resched {
+            // As `run_task` does, without another look at what is known here.
+            self.next_op(cpu, p, lead);
+        } else {
+            self.run_task(cpu, lead);
         }
     }
 
     /// Lets go of a channel's lock and returns what that took, ns.
     #[inline(always)]
     pub(super) fn unlock(&mut self, cpu: CpuId, id: ChanId) -> u64 {
+        let mutex = &mut self.chans[id.index()].mutex;
+        if !mutex.is_contended() {
+            mutex.owner = TaskId::NONE;
+            return 0;
+        }
+        self.unlock_contended(cpu, id)
+    }
+
+    fn unlock_contended(&mut self, cpu: CpuId, id: ChanId) -> u64 {
         let (next, wake) = self.chans[id.index()].mutex.unlock();
         match next {
             Next::Nobody => {}
-            Next::Spinner(task, since) => {
-                let there = self.sched.tasks[task.index()].cpu;
-                self.hold(there, task, self.now.max(since));
+            Next::Spinner(spinner) => {
+                debug_assert_eq!(spinner.cpu, self.sched.tasks[spinner.task.index()].cpu);
+                self.hold(spinner.cpu, spinner.task, self.now.max(spinner.since));
             }
             Next::Sleeper(task) => self.tasks[task.index()].stage = Stage::Granted,
         }
@@ -512,4 +623,24 @@ impl<W: Workload> Engine<W> {
     pub(super) fn arm(&mut self, cpu: CpuId) {
         self.queue.set(cpu.index(), self.cpus[cpu.index()].next());
     }
+}
+
+/// Begins the part of an operation under the lock on a CPU: the lines that it moves, and its own
+/// instructions. `price` is how many lines, and the instructions' time without the copy, ns. Returns
+/// the time that it waits for the lines, ns.
+#[inline(always)]
+fn begin_held(
+    task: &mut TaskSim,
+    chan: &mut Chan,
+    (slot, place): (&mut Cpu, Place),
+    prices: &Prices,
+    start: u64,
+    (lines, own): (u64, u64),
+) -> u64 {
+    let memory = lines * prices.transfer_between(chan.last_place, place);
+    chan.last_place = place;
+    let own = own + prices.copy(u64::from(task.left));
+    let jitter = 1024 - JITTER + task.rng.below(2 * JITTER + 1);
+    slot.begin(Phase::Op, start, own * jitter / 1024, memory);
+    memory
 }

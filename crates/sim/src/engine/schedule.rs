@@ -120,6 +120,7 @@ impl<W: Workload> Engine<W> {
     /// The task that was picked starts or goes on, `cost` ns after the event.
     #[inline(always)]
     pub(super) fn go_on_with(&mut self, cpu: CpuId, prev: TaskId, next: TaskId, mut cost: u64) {
+        self.cpus[cpu.index()].curr = next;
         if next.is_none() {
             return self.enter_idle(cpu, prev, cost);
         }
@@ -282,7 +283,7 @@ impl<W: Workload> Engine<W> {
         let p = self.sched.rq(cpu).curr;
         match self.cpus[cpu.index()].phase {
             Phase::Compute => {
-                let left = self.cpus[cpu.index()].compute_left(self.now, &self.prices.smt_speed);
+                let left = self.cpus[cpu.index()].compute_left(self.now);
                 self.tasks[p.index()].stage = Stage::Compute(left);
                 self.preempt(cpu);
             }

@@ -52,14 +52,13 @@ pub(super) enum Waits {
     ForOthers,
 }
 
-/// A task: what each of its operations touches, in one cache line.
+/// A task: what each of its operations touches, in one cache line, and its last placement and waits
+/// in the next one.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(C, align(128))]
 pub(super) struct TaskSim {
     pub rng: Rng,
     pub stage: Stage,
-    /// Its last placement and waits.
-    pub placed: Box<Placed>,
     pub chan: ChanId,
     /// Bytes left of the operation.
     pub left: u32,
@@ -78,10 +77,13 @@ pub(super) struct TaskSim {
     pub waking: bool,
     /// The wake-up that put it there moved it to another CPU (`sched_remote_wakeup`).
     pub remote_wakeup: bool,
+    /// Its last placement and waits.
+    pub placed: Placed,
 }
 
 /// Where a task was placed last, and since when it waits.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Placed {
     /// When it became runnable, ns; for the wait in the run queue.
     pub queued_at: u64,
@@ -115,7 +117,7 @@ impl TaskSim {
         TaskSim {
             rng: Rng::stream(seed, stream),
             stage: Stage::Next,
-            placed: Box::new(Placed {
+            placed: Placed {
                 queued_at: 0,
                 woken_at: NOT_WOKEN,
                 off_since: None,
@@ -123,7 +125,7 @@ impl TaskSim {
                 cpu: warm_cpu,
                 idle: false,
                 warm_cpu,
-            }),
+            },
             chan: ChanId(0),
             left: 0,
             waits: Waits::Nothing,

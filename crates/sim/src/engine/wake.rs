@@ -41,6 +41,7 @@ impl<W: Workload> Engine<W> {
         let before = self.queue_chosen(cpu);
         let lead = lead + before;
         self.stats.wakeups += 1;
+        self.sched.look_ahead(p);
         let waker = self.sched.rq(cpu).curr;
         let memory = TASK_LINES * self.prices.transfer(prev, cpu);
         self.sched.touch.clear();

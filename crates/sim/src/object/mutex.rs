@@ -5,13 +5,16 @@
 //! again demands a hand-over, so that the next unlock gives it the mutex.
 
 use std::collections::VecDeque;
+use wakelab_machine::CpuId;
 use wakelab_sched::TaskId;
 
 /// A contender that spins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spinner {
     /// The task.
     pub task: TaskId,
+    /// Where it spins.
+    pub cpu: CpuId,
     /// When it began, ns.
     pub since: u64,
 }
@@ -34,8 +37,8 @@ struct Contenders {
     spinners: VecDeque<Spinner>,
     /// Those that sleep, first come first (`wait_list`). The first may be awake and spinning.
     waiters: VecDeque<TaskId>,
-    /// The first waiter is awake and spins since then.
-    first_spins: Option<u64>,
+    /// The first waiter is awake and spins.
+    first_spins: Option<Spinner>,
 }
 
 /// Who gets the mutex at an unlock.
@@ -43,8 +46,8 @@ struct Contenders {
 pub enum Next {
     /// Nobody: it is free.
     Nobody,
-    /// A contender that spins on its CPU since then.
-    Spinner(TaskId, u64),
+    /// A contender that spins on its CPU.
+    Spinner(Spinner),
     /// The first waiter, by hand-over, which does not run at the moment.
     Sleeper(TaskId),
 }
@@ -59,10 +62,17 @@ impl Mutex {
         self.owner == task
     }
 
+    /// Whether somebody spins or sleeps for it.
+    #[inline(always)]
+    pub fn is_contended(&self) -> bool {
+        self.contended
+    }
+
     /// Joins the queue of those that spin.
-    pub fn spin(&mut self, task: TaskId, since: u64) {
+    pub fn spin(&mut self, task: TaskId, cpu: CpuId, since: u64) {
         self.contended = true;
-        self.contenders.spinners.push_back(Spinner { task, since });
+        let spinner = Spinner { task, cpu, since };
+        self.contenders.spinners.push_back(spinner);
     }
 
     /// Joins those that sleep.
@@ -73,11 +83,12 @@ impl Mutex {
 
     /// A woken sleeper that found the mutex taken demands it, and spins if it is the first. Tells
     /// whether it is.
-    pub fn demand(&mut self, task: TaskId, now: u64) -> bool {
+    pub fn demand(&mut self, task: TaskId, cpu: CpuId, now: u64) -> bool {
         let first = self.contenders.waiters.front() == Some(&task);
         if first {
             self.handoff = true;
-            self.contenders.first_spins = Some(now);
+            let since = now;
+            self.contenders.first_spins = Some(Spinner { task, cpu, since });
         }
         first
     }
@@ -98,9 +109,9 @@ impl Mutex {
 
     fn unlock_slowpath(&mut self) -> (Next, TaskId) {
         let spins = self.contenders.first_spins;
-        if let (Some(since), true) = (spins, self.handoff || self.contenders.spinners.is_empty()) {
-            let first = self.take_first();
-            return (Next::Spinner(first, since), TaskId::NONE);
+        if let (Some(first), true) = (spins, self.handoff || self.contenders.spinners.is_empty()) {
+            self.take_first();
+            return (Next::Spinner(first), TaskId::NONE);
         }
         if self.handoff {
             let first = self.take_first();
@@ -114,7 +125,7 @@ impl Mutex {
         match self.contenders.spinners.pop_front() {
             Some(spinner) => {
                 self.owner = spinner.task;
-                (Next::Spinner(spinner.task, spinner.since), wake)
+                (Next::Spinner(spinner), wake)
             }
             None => (Next::Nobody, wake),
         }
@@ -159,16 +170,26 @@ impl Mutex {
 mod tests {
     use super::*;
 
+    const CPU: CpuId = CpuId(5);
+
+    fn spins(task: u32, since: u64) -> Next {
+        Next::Spinner(Spinner {
+            task: TaskId(task),
+            cpu: CPU,
+            since,
+        })
+    }
+
     #[test]
     fn spinners_get_it_in_order_and_the_first_sleeper_is_woken_each_time() {
         let mut mutex = Mutex::default();
         assert!(mutex.try_lock(TaskId(0)));
         assert!(!mutex.try_lock(TaskId(1)));
-        mutex.spin(TaskId(1), 1);
-        mutex.spin(TaskId(2), 2);
+        mutex.spin(TaskId(1), CPU, 1);
+        mutex.spin(TaskId(2), CPU, 2);
         mutex.wait(TaskId(3));
-        assert_eq!(mutex.unlock(), (Next::Spinner(TaskId(1), 1), TaskId(3)));
-        assert_eq!(mutex.unlock(), (Next::Spinner(TaskId(2), 2), TaskId(3)));
+        assert_eq!(mutex.unlock(), (spins(1, 1), TaskId(3)));
+        assert_eq!(mutex.unlock(), (spins(2, 2), TaskId(3)));
         assert_eq!(mutex.unlock(), (Next::Nobody, TaskId(3)));
         assert!(mutex.try_lock_waiter(TaskId(3)));
         assert_eq!(mutex.unlock(), (Next::Nobody, TaskId::NONE));
@@ -178,11 +199,11 @@ mod tests {
     fn a_woken_waiter_that_failed_gets_it_handed_over_before_spinners() {
         let mut mutex = Mutex::default();
         mutex.try_lock(TaskId(0));
-        mutex.spin(TaskId(1), 1);
+        mutex.spin(TaskId(1), CPU, 1);
         mutex.wait(TaskId(3));
         assert!(!mutex.try_lock_waiter(TaskId(3)));
-        assert!(mutex.demand(TaskId(3), 9));
-        assert_eq!(mutex.unlock(), (Next::Spinner(TaskId(3), 9), TaskId::NONE));
+        assert!(mutex.demand(TaskId(3), CPU, 9));
+        assert_eq!(mutex.unlock(), (spins(3, 9), TaskId::NONE));
         assert_eq!((mutex.owner, mutex.handoff), (TaskId(3), false));
     }
 
@@ -192,8 +213,8 @@ mod tests {
         mutex.try_lock(TaskId(0));
         mutex.wait(TaskId(4));
         mutex.wait(TaskId(5));
-        assert!(!mutex.demand(TaskId(5), 1), "only the first may");
-        assert!(mutex.demand(TaskId(4), 1));
+        assert!(!mutex.demand(TaskId(5), CPU, 1), "only the first may");
+        assert!(mutex.demand(TaskId(4), CPU, 1));
         mutex.stop_spinning(TaskId(4));
         assert_eq!(mutex.unlock(), (Next::Sleeper(TaskId(4)), TaskId(4)));
         assert_eq!(mutex.owner, TaskId(4));
@@ -203,7 +224,7 @@ mod tests {
     fn a_spinner_that_gave_up_gets_nothing() {
         let mut mutex = Mutex::default();
         mutex.try_lock(TaskId(0));
-        mutex.spin(TaskId(1), 1);
+        mutex.spin(TaskId(1), CPU, 1);
         mutex.stop_spinning(TaskId(1));
         assert_eq!(mutex.unlock(), (Next::Nobody, TaskId::NONE));
     }

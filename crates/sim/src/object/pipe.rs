@@ -44,8 +44,21 @@ impl Ring {
 
     /// Puts in as much of a write of `bytes` as there is room for and returns how much that was.
     /// `first` tells the first attempt of a system call: only that one may join the last page.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, bytes: u32, first: bool) -> u32 {
+        if first && bytes < PAGE && !self.is_empty() {
+            let last = &mut self.slots[self.head.wrapping_sub(1) as usize % SLOTS];
+            if u32::from(last.end) + bytes <= PAGE {
+                last.end += bytes as u16;
+                last.left += bytes as u16;
+                return bytes;
+            }
+        }
+        self.write_to_new_pages(bytes, first)
+    }
+
+    /// As [`Self::write`], for what does not fit into the last page whole.
+    fn write_to_new_pages(&mut self, bytes: u32, first: bool) -> u32 {
         let mut left = bytes;
         let part = left % PAGE;
         if first && part != 0 && !self.is_empty() {
@@ -69,8 +82,18 @@ impl Ring {
     }
 
     /// Takes out up to `bytes` and returns how much that was.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self, bytes: u32) -> u32 {
+        let first = &mut self.slots[self.tail as usize % SLOTS];
+        if bytes < u32::from(first.left) && self.head != self.tail {
+            first.left -= bytes as u16;
+            return bytes;
+        }
+        self.read_pages(bytes)
+    }
+
+    /// As [`Self::read`], for what takes a page's last byte.
+    fn read_pages(&mut self, bytes: u32) -> u32 {
         let mut left = bytes;
         while left > 0 && !self.is_empty() {
             let slot = &mut self.slots[self.tail as usize % SLOTS];
