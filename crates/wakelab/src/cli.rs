@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::experiment::metric;
+use crate::matrix::Kind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use wakelab_machine::DomainSetting;
@@ -37,6 +38,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Run a benchmark once and print what it would print itself, in its own format
     Bench(BenchArgs),
+    /// Run a change over a table of machines, workloads and loads
+    Matrix(MatrixArgs),
     /// Write a document of experiments, published against predicted, from results of `run`
     Document(DocumentArgs),
     /// Make recorded decisions and arithmetic of a real kernel again, and compare
@@ -170,6 +173,51 @@ pub struct BenchArgs {
     /// The benchmark's own command line, after `--`
     #[arg(value_name = "COMMAND LINE", required = true, last = true)]
     pub command_line: Vec<String>,
+}
+
+/// `matrix`.
+#[derive(Debug, Args)]
+pub struct MatrixArgs {
+    /// Words of sched_features that together are the change; NO_WORD turns one off
+    #[arg(value_name = "FEATURE", required = true)]
+    pub features: Vec<String>,
+    /// A kernel release, such as 6.5 [default: the newest that knows the words]
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// Machines, separated by commas [default: all that `wakelab machine list` shows]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub machine: Vec<String>,
+    /// Workloads, separated by commas [default: all]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub workload: Vec<Kind>,
+    /// Loads in per cent of the CPUs, separated by commas
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_values_t = [25, 50, 100, 200],
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub load: Vec<u32>,
+    /// Paired runs of each cell
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub runs: u32,
+    /// Multiply the workloads' loops, or their times, by F [default: 0.01]
+    #[arg(long, value_name = "F", value_parser = parse_scale)]
+    pub scale: Option<f64>,
+    /// Run r of every cell has a seed drawn from S and r
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Runs at the same time [default: the CPUs of this host]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub jobs: Option<u32>,
+    /// How tasks are grouped [default: autogroup]
+    #[arg(long, value_enum)]
+    pub grouping: Option<GroupingArg>,
+    /// Keep the cells that are done in FILE, and go on from what is there
+    #[arg(long, value_name = "FILE")]
+    pub results: Option<PathBuf>,
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the result to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `document`.

@@ -6,6 +6,7 @@ mod document;
 mod features;
 mod list;
 mod machine;
+mod matrix;
 mod run;
 mod verify;
 
@@ -23,6 +24,7 @@ pub fn execute(command: Command) -> anyhow::Result<Ending> {
         Command::Run(args) => run::experiment(&args),
         Command::Compare(args) => run::plan(compare::plan(&args)?, &args.options),
         Command::Bench(args) => bench::run(&args),
+        Command::Matrix(args) => matrix::matrix(&args),
         Command::Document(args) => document::experiments(&args),
         Command::Verify(args) => verify::recordings(&args),
         Command::Machine(verb) => print(&machine::text(&verb)?),

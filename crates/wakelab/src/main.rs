@@ -10,6 +10,7 @@ mod costs;
 mod experiment;
 mod host;
 mod interrupt;
+mod matrix;
 mod output;
 mod plan;
 mod runner;

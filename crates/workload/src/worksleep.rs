@@ -304,7 +304,6 @@ impl Workload for Run {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use wakelab_sim::rng::Rng;
 
     fn read(line: &str) -> Result<WorkSleep, WorkloadError> {
         WorkSleep::parse(line.split_whitespace())
