@@ -13,7 +13,7 @@ use crate::command_line::WorkloadError;
 use crate::quantity::Written;
 pub use run::Run;
 use wakelab_machine::topology::Machine;
-use wakelab_machine::{CpuMask, Ns};
+use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sim::{Outcome, Workload};
 
 /// What the command line asks for.
@@ -117,6 +117,33 @@ impl Schbench {
             workers => workers,
         }
     }
+}
+
+impl Schbench {
+    /// The CPUs of a thread, by its number: first the message threads. Workers are free of what their
+    /// message thread is bound to.
+    fn cpus(&self, thread: u32, ncpu: usize) -> CpuMask {
+        let all = CpuMask::first_n(ncpu);
+        let messengers = CpuMask::first_n(self.messengers as usize);
+        let pins = &self.pins;
+        let wanted = match (thread < self.messengers, pins.auto) {
+            (true, true) => one_of(&messengers.and(&all), thread),
+            (true, false) => pins
+                .messengers
+                .as_ref()
+                .map_or(all, |cpus| one_of(&cpus.and(&all), thread)),
+            (false, true) => all.and_not(&messengers),
+            (false, false) => pins.workers.unwrap_or(all).and(&all),
+        };
+        if wanted.is_empty() { all } else { wanted }
+    }
+}
+
+/// The CPU of a set whose turn it is.
+fn one_of(cpus: &CpuMask, turn: u32) -> CpuMask {
+    let cpus: Vec<CpuId> = cpus.iter().collect();
+    let chosen = cpus.get(turn as usize % cpus.len().max(1));
+    chosen.copied().into_iter().collect()
 }
 
 impl Benchmark for Schbench {

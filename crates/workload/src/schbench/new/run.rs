@@ -4,8 +4,8 @@ use super::super::futex::{Thread, Threads, micros};
 use super::printed::Report;
 use super::{METRICS, Schbench};
 use crate::worksleep::TIMER_SLACK;
+use wakelab_machine::Ns;
 use wakelab_machine::topology::Machine;
-use wakelab_machine::{CpuId, CpuMask, Ns};
 use wakelab_sched::TaskId;
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
@@ -413,30 +413,6 @@ impl Run {
         }
         self.threads.post(messenger)
     }
-
-    /// The CPUs of a thread. Workers are free of what their message thread is bound to.
-    fn cpus(&self, thread: Thread) -> CpuMask {
-        let all = CpuMask::first_n(self.ncpu);
-        let pins = &self.spec.pins;
-        let messengers = CpuMask::first_n(self.spec.messengers as usize);
-        let wanted = match (self.threads.is_messenger(thread), pins.auto) {
-            (true, true) => one_of(&messengers.and(&all), thread.0),
-            (true, false) => pins
-                .messengers
-                .as_ref()
-                .map_or(all, |cpus| one_of(&cpus.and(&all), thread.0)),
-            (false, true) => all.and_not(&messengers),
-            (false, false) => pins.workers.unwrap_or(all).and(&all),
-        };
-        if wanted.is_empty() { all } else { wanted }
-    }
-}
-
-/// The CPU of a set whose turn it is.
-fn one_of(cpus: &CpuMask, turn: u32) -> CpuMask {
-    let cpus: Vec<CpuId> = cpus.iter().collect();
-    let chosen = cpus.get(turn as usize % cpus.len().max(1));
-    chosen.copied().into_iter().collect()
 }
 
 impl Workload for Run {
@@ -458,7 +434,9 @@ impl Workload for Run {
 
     fn attributes(&self, role: u32) -> Attributes {
         Attributes {
-            cpus: role.checked_sub(1).map(|number| self.cpus(Thread(number))),
+            cpus: role
+                .checked_sub(1)
+                .map(|number| self.spec.cpus(number, self.ncpu)),
             ..Attributes::default()
         }
     }
