@@ -39,9 +39,9 @@ sign` may be a miss by very little, which the error tells:
 
 | verdict | means |
 | --- | --- |
-| within | the published change lies in the predicted interval |
+| within | the published change lies in the predicted interval, which excludes zero |
 | same sign | both go the same way, and the published change lies outside the interval |
-| open | the predicted interval includes zero, and not the published change |
+| open | the predicted interval includes zero: the runs do not show a change |
 | **other sign** | the prediction clearly goes the other way |
 ";
 
@@ -118,9 +118,9 @@ fn verdict(predicted: Option<Change>, published: Option<f64>) -> &'static str {
     let inside = change
         .ci95
         .is_some_and(|[low, high]| low <= published && published <= high);
-    match (inside, change.includes_zero(), change.pct * published > 0.0) {
-        (true, _, _) => "within",
-        (false, true, _) => "open",
+    match (change.includes_zero(), inside, change.pct * published > 0.0) {
+        (true, _, _) => "open",
+        (false, true, _) => "within",
         (false, false, true) => "same sign",
         (false, false, false) => "**other sign**",
     }
@@ -328,7 +328,7 @@ mod tests {
         };
         let cases = [
             (change(-40.0, -30.0), Some(-34.0), "within"),
-            (change(-40.0, 1.0), Some(-34.0), "within"),
+            (change(-40.0, 1.0), Some(-34.0), "open"),
             (change(-60.0, -50.0), Some(-34.0), "same sign"),
             (change(-2.0, 1.0), Some(-34.0), "open"),
             (change(1.0, 3.0), Some(-34.0), "**other sign**"),
