@@ -33,7 +33,10 @@ const SCALE: f64 = 0.01;
 pub fn matrix(args: &MatrixArgs) -> anyhow::Result<Ending> {
     let output = Output::to(args.output.clone())?;
     let file = args.results.clone();
-    let store = file.clone().map(|path| Output::to(Some(path))).transpose()?;
+    let store = file
+        .clone()
+        .map(|path| Output::to(Some(path)))
+        .transpose()?;
     let session = Session::new(args)?;
     let mut matrix = match &file {
         Some(path) if path.exists() => session
@@ -77,7 +80,9 @@ fn ending(matrix: &Matrix, stored: bool, interrupted: &AtomicBool) -> Ending {
     } else {
         "with --results FILE it could go on"
     };
-    complain(&format!("interrupted: {done} of {asked} cells are done; {next}"));
+    complain(&format!(
+        "interrupted: {done} of {asked} cells are done; {next}"
+    ));
     Ending::Interrupted
 }
 
@@ -105,8 +110,8 @@ impl Session {
         let machines = machines(args)?;
         let names: Vec<String> = machines.iter().map(|(name, _)| name.clone()).collect();
         let kinds = match args.workload.as_slice() {
-            [] => Kind::value_variants(),
-            kinds => kinds,
+            [] => Kind::value_variants().to_vec(),
+            kinds => each_once(kinds),
         };
         Ok(Session {
             conditions: Conditions {
@@ -118,7 +123,7 @@ impl Session {
                 seed: args.seed,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             },
-            cells: Cell::all(&names, kinds, &args.load),
+            cells: Cell::all(&names, &kinds, &each_once(&args.load)),
             machines: machines.into_iter().collect(),
             release,
             grouping,
@@ -193,9 +198,21 @@ impl Session {
                 Verdict::Hurts => "hurts",
                 _ => "-",
             };
-            complain(&format!("{done}/{asked} {machine} {kind} {load} %: {verdict}"));
+            complain(&format!(
+                "{done}/{asked} {machine} {kind} {load} %: {verdict}"
+            ));
         }
     }
+}
+
+fn each_once<T: Copy + PartialEq>(words: &[T]) -> Vec<T> {
+    let mut once = Vec::new();
+    for word in words {
+        if !once.contains(word) {
+            once.push(*word);
+        }
+    }
+    once
 }
 
 fn cell_result(cell: &Cell, line: &str, report: &Report) -> CellResult {
@@ -220,7 +237,10 @@ fn change(release: Release, words: &str) -> anyhow::Result<Variant> {
     let base = FeatureSet::defaults(release);
     let variant = Variant::parse(release, base, words)?;
     if variant.features == base {
-        bail!("{words} is the default of {}: there is no change", release.name());
+        bail!(
+            "{words} is the default of {}: there is no change",
+            release.name()
+        );
     }
     Ok(variant)
 }

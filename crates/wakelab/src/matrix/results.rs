@@ -204,7 +204,12 @@ mod tests {
 
     #[test]
     fn the_better_side_depends_on_the_metric() {
-        let change = |low, high| Some(Change { pct: (low + high) / 2.0, ci95: Some([low, high]) });
+        let change = |low, high| {
+            Some(Change {
+                pct: (low + high) / 2.0,
+                ci95: Some([low, high]),
+            })
+        };
         let verdict = |low, high, better| Verdict::of(change(low, high), better);
         assert_eq!(verdict(-3.0, -1.0, Better::Lower), Verdict::Helps);
         assert_eq!(verdict(-3.0, -1.0, Better::Higher), Verdict::Hurts);
@@ -213,7 +218,10 @@ mod tests {
         assert_eq!(verdict(-1.0, 3.0, Better::Higher), Verdict::Unclear);
         assert_eq!(verdict(0.0, 0.0, Better::Higher), Verdict::Same);
         assert_eq!(Verdict::of(None, Better::Lower), Verdict::Unclear);
-        let single = Some(Change { pct: 4.0, ci95: None });
+        let single = Some(Change {
+            pct: 4.0,
+            ci95: None,
+        });
         assert_eq!(Verdict::of(single, Better::Lower), Verdict::Unclear);
     }
 
@@ -223,7 +231,10 @@ mod tests {
         matrix.cells.push(CellResult::unfit(cell(50)));
         let text = matrix.to_json().unwrap();
         assert_eq!(Matrix::go_on(&text, &conditions()).unwrap(), matrix);
-        let other = Conditions { runs: 6, ..conditions() };
+        let other = Conditions {
+            runs: 6,
+            ..conditions()
+        };
         let error = Matrix::go_on(&text, &other).unwrap_err().to_string();
         assert!(error.contains("runs 5 and not 6"), "{error}");
         assert!(Matrix::go_on("{}", &conditions()).is_err());
@@ -237,7 +248,11 @@ mod tests {
             matrix.cells.push(CellResult::unfit(cell(load)));
         }
         let matrix = matrix.restricted_to(&[cell(25), cell(50), cell(200)]);
-        let loads: Vec<u32> = matrix.cells.iter().map(|result| result.cell.load_pct).collect();
+        let loads: Vec<u32> = matrix
+            .cells
+            .iter()
+            .map(|result| result.cell.load_pct)
+            .collect();
         assert_eq!((loads, matrix.cells_asked), (vec![25, 200], 3));
         assert!(matrix.of(&cell(50)).is_none());
         assert_eq!(matrix.count(Verdict::Unfit), 2);

@@ -45,9 +45,13 @@ impl Matrix {
         for row in self.cells.chunk_by(same_row) {
             let entry = |load: &u32| {
                 let mut row = row.iter();
-                row.find(|of| of.cell.load_pct == *load).map_or(String::new(), entry)
+                row.find(|of| of.cell.load_pct == *load)
+                    .map_or(String::new(), entry)
             };
-            let mut cells = vec![row[0].cell.machine.clone(), row[0].cell.kind.name().to_owned()];
+            let mut cells = vec![
+                row[0].cell.machine.clone(),
+                row[0].cell.kind.name().to_owned(),
+            ];
             cells.extend(loads.iter().map(entry));
             table.row(cells);
         }
@@ -88,7 +92,10 @@ impl Matrix {
             text,
             "If it did nothing at all, about {chance:.1} cells would seem to help and as many to hurt, by chance."
         );
-        for (what, verdict) in [("Helps most", Verdict::Helps), ("Hurts most", Verdict::Hurts)] {
+        for (what, verdict) in [
+            ("Helps most", Verdict::Helps),
+            ("Hurts most", Verdict::Hurts),
+        ] {
             text += &self.extremes(what, verdict);
         }
         if self.cells.len() < self.cells_asked {
@@ -101,8 +108,11 @@ impl Matrix {
     /// The cells with the largest changes of a verdict.
     fn extremes(&self, what: &str, verdict: Verdict) -> String {
         const SHOWN: usize = 5;
-        let mut cells: Vec<&CellResult> =
-            self.cells.iter().filter(|of| of.verdict == verdict).collect();
+        let mut cells: Vec<&CellResult> = self
+            .cells
+            .iter()
+            .filter(|of| of.verdict == verdict)
+            .collect();
         let size = |of: &&CellResult| of.change_pct.unwrap_or(0.0).abs();
         cells.sort_by(|a, b| size(b).total_cmp(&size(a)));
         cells.truncate(SHOWN);
@@ -118,9 +128,10 @@ impl Matrix {
 
     /// One line a cell.
     pub fn to_csv(&self) -> String {
-        let mut text = "machine,workload,load_pct,command_line,metric,better,baseline,changed,change_pct,\
+        let mut text =
+            "machine,workload,load_pct,command_line,metric,better,baseline,changed,change_pct,\
                         ci95_low,ci95_high,verdict\n"
-            .to_owned();
+                .to_owned();
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         for of in &self.cells {
             let better = match of.better {
