@@ -19,6 +19,7 @@ mod place;
 mod preempt;
 mod queue;
 pub mod runnable_load;
+mod setattr;
 pub mod task;
 mod timeline;
 pub mod util_est;

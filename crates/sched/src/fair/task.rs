@@ -10,7 +10,7 @@ use crate::weight::{LoadWeight, scale_load_down};
 use wakelab_machine::{CpuId, CpuMask, Ns};
 
 /// Slices that a task may ask for, ns.
-const SLICES: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
+pub(super) const SLICES: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
 
 /// What a new task is.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct TaskSpec {
 }
 
 /// The weight of a policy and nice level (`set_load_weight`).
-fn load_weight(policy: Policy, nice: i8) -> LoadWeight {
+pub(super) fn load_weight(policy: Policy, nice: i8) -> LoadWeight {
     match policy {
         Policy::Idle => LoadWeight::of_idle_policy(),
         Policy::Normal | Policy::Batch => LoadWeight::of_nice(nice),
@@ -256,7 +256,7 @@ impl Sched {
 
     /// Takes a task off its queue and off the CPU for a change of its parameters; gives whether it
     /// was queued and whether it was running, for [`Self::put_back`].
-    fn take_off(&mut self, p: TaskId, flags: u32) -> (bool, bool) {
+    pub(super) fn take_off(&mut self, p: TaskId, flags: u32) -> (bool, bool) {
         let task = &self.tasks[p.index()];
         let (cpu, queued) = (task.cpu, task.on_rq);
         let running = self.rqs[cpu.index()].curr == p;
@@ -272,7 +272,7 @@ impl Sched {
         (queued, running)
     }
 
-    fn put_back(&mut self, p: TaskId, (queued, running): (bool, bool), flags: u32) {
+    pub(super) fn put_back(&mut self, p: TaskId, (queued, running): (bool, bool), flags: u32) {
         let cpu = self.tasks[p.index()].cpu;
         if queued {
             self.enqueue_task_fair(cpu, p, flags);
@@ -296,21 +296,12 @@ impl Sched {
         }
         let state = self.take_off(p, DEQUEUE_SAVE);
         let task = &self.tasks[p.index()];
-        let (cpu, se_id) = (task.cpu, task.se);
+        let se_id = task.se;
         let lw = load_weight(task.policy, nice);
         self.reweight_entity(self.se[se_id.index()].cfs_rq, se_id, lw.weight);
         self.se[se_id.index()].inv_weight = lw.inv_weight;
         self.put_back(p, state, ENQUEUE_RESTORE);
-        // prio_changed_fair
-        let (queued, running) = state;
-        if !queued || self.cfs[cpu.index()].nr_running == 1 {
-            return;
-        }
-        if !running {
-            self.check_preempt_curr(cpu, p, 0);
-        } else if nice > old {
-            self.rqs[cpu.index()].need_resched = true;
-        }
+        self.prio_changed_fair(p, state, old, nice);
     }
 
     /// `sched_setattr` with a `sched_runtime`: the task requests slices of its own, within 0.1 ms and
