@@ -4,10 +4,11 @@
 //! order; when they have made no task for [`SETTLE`], the measured one. Each keeps its own numbers of
 //! tasks, roles, channels and cookies, which are translated here.
 
+use crate::object::sync::{SyncCounts, SyncObjects};
 use crate::object::{Chan, ChanId};
 use crate::outcome::Metric;
 use crate::rng::Rng;
-use crate::work::{Attributes, Op, Session, Spawn, Workload};
+use crate::work::{Attributes, Group, Op, Session, Setting, Spawn, Workload};
 use wakelab_machine::Ns;
 use wakelab_sched::core_sched::prctl::CoreSchedError;
 use wakelab_sched::{Cookie, Sched, TaskId};
@@ -51,8 +52,11 @@ enum Shell {
 /// A command under way.
 struct Running {
     command: Command,
-    /// The first of its channels.
+    /// The first of its channels and of its groups.
     first_chan: u32,
+    first_group: u32,
+    /// Mutexes and the like of those before it.
+    sync_before: SyncCounts,
     /// Its tasks by its own numbers.
     tasks: Vec<TaskId>,
     stopped: bool,
@@ -75,16 +79,23 @@ pub struct Combined {
 impl Combined {
     /// The measured command and those beside it.
     pub fn new(measured: Command, beside: Vec<Command>) -> Combined {
-        let mut first_chan = 0;
+        let (mut first_chan, mut first_group) = (0, 0);
+        let mut sync = SyncObjects::default();
         let begin = |command: Command| {
             let channels = command.work.channels().len() as u32;
+            let groups = command.work.groups().len() as u32;
+            let sync_before = sync.counts();
+            sync.append(command.work.sync_objects());
             let running = Running {
                 tasks: Vec::with_capacity(command.work.max_tasks()),
                 command,
                 first_chan,
+                first_group,
+                sync_before,
                 stopped: false,
             };
             first_chan += channels;
+            first_group += groups;
             running
         };
         Combined {
@@ -176,6 +187,8 @@ impl Running {
             |chan| ChanId(self.first_chan + chan.0),
             |task| self.tasks[task.index()],
             |role| role_of(number, role),
+            |op| op.behind(self.sync_before),
+            |setting| role_of(number, setting),
         )
     }
 }
@@ -254,9 +267,47 @@ impl Workload for Combined {
             Owner::Shell => self.shell_op(),
             Owner::Command { command, task } => {
                 let command = usize::from(command);
-                self.commands[command].next_op(command, task, rng)
+                let running = &mut self.commands[command];
+                running.next_op(command, task, rng)
             }
         }
+    }
+
+    fn sync_objects(&self) -> SyncObjects {
+        let mut all = SyncObjects::default();
+        for running in &self.commands {
+            all.append(running.command.work.sync_objects());
+        }
+        all
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        let of = |running: &Running| {
+            let first = running.first_group;
+            let groups = running.command.work.groups().into_iter();
+            groups.map(move |group| Group {
+                parent: group.parent.map(|parent| first + parent),
+                ..group
+            })
+        };
+        self.commands.iter().flat_map(of).collect()
+    }
+
+    fn setting(&self, number: u32) -> Setting {
+        let Some((command, number)) = Combined::command_of(number) else {
+            return Setting::default();
+        };
+        let running = &self.commands[command];
+        let setting = running.command.work.setting(number);
+        Setting {
+            group: setting.group.map(|group| running.first_group + group),
+            ..setting
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        let mut commands = self.commands.iter();
+        commands.find_map(|running| running.command.work.failure())
     }
 
     fn ran_again(&mut self, task: TaskId, gap: Ns) {

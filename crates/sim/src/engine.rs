@@ -12,6 +12,8 @@ mod ops;
 mod queueing;
 mod schedule;
 mod session;
+mod setting;
+mod sync;
 mod task;
 mod tick;
 mod timed;
@@ -20,6 +22,7 @@ mod wake;
 use crate::forced_idle::ForcedIdle;
 use crate::lines::{LINE_KINDS, Lines};
 use crate::object::Chan;
+use crate::object::sync::SyncObjects;
 use crate::outcome::{HostCost, Outcome};
 use crate::price::Prices;
 use crate::queue::{EventQueue, NEVER};
@@ -41,7 +44,7 @@ use wakelab_sched::balance::CpuIdle;
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::placement::wf;
-use wakelab_sched::{Cookie, Release, Rules, Sched, TaskId, Tunables};
+use wakelab_sched::{Cookie, Release, Rules, Sched, TaskId, TgId, Tunables};
 
 /// How tasks are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +108,9 @@ pub enum RunError {
         /// What it waits for.
         what: String,
     },
+    /// It cannot be run on this machine, or came to a point from which it cannot go on.
+    #[error("{0}")]
+    Refused(String),
     /// It was asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -135,6 +141,8 @@ pub struct Engine<W> {
     sessions: Vec<Session>,
     /// The measured session has ended.
     over: bool,
+    sync: SyncObjects,
+    groups: Vec<TgId>,
     stats: Stats,
     started_at: u64,
     ended_at: u64,
@@ -171,6 +179,7 @@ impl<W: Workload> Engine<W> {
         let topology = Arc::clone(&config.topology);
         let mut sched = Sched::new(topology, rules, config.features.features, tun);
         let sessions = session::begin(&mut sched, config.grouping, &sessions);
+        let groups = setting::add_groups(&mut sched, &work.groups());
         let tick_ns = tun.tick.0;
         let cpu = |cpu: &topology::Cpu| Cpu::new(cpu.capacity, &prices.smt_speed);
         let cpus = machine.cpus.iter().map(cpu).collect();
@@ -182,6 +191,8 @@ impl<W: Workload> Engine<W> {
             cpus,
             tasks: Vec::with_capacity(work.max_tasks()),
             chans: work.channels(),
+            sync: work.sync_objects(),
+            groups,
             work,
             timers: BinaryHeap::new(),
             timer_seq: 0,
@@ -253,7 +264,10 @@ impl<W: Workload> Engine<W> {
         loop {
             for _ in 0..CANCEL_INTERVAL {
                 if !self.step()? {
-                    return Ok(self.outcome());
+                    return match self.work.failure() {
+                        Some(why) => Err(RunError::Refused(why)),
+                        None => Ok(self.outcome()),
+                    };
                 }
             }
             if cancelled() {
@@ -456,9 +470,12 @@ impl<W: Workload> Engine<W> {
     }
 
     fn stuck(&self) -> RunError {
+        // Of each session one that others wait for: it says more than the one that waits for all.
         let asleep = |session: u16| {
             let of = move |t: &TaskSim| t.session == session && t.waits != Waits::Nothing;
-            self.tasks.iter().enumerate().find(move |(_, t)| of(t))
+            let all = move || self.tasks.iter().enumerate().filter(move |(_, t)| of(t));
+            let blocked = all().find(|(_, task)| task.waits != Waits::ForOthers);
+            blocked.or_else(|| all().next())
         };
         let asleep = (0..self.sessions.len()).find_map(|session| asleep(session as u16));
         let (task, what) = asleep.map_or((0, "for a CPU".to_owned()), |(number, task)| {
@@ -466,6 +483,9 @@ impl<W: Workload> Engine<W> {
                 Waits::ToRead(chan) => format!("to read from channel {}", chan.0),
                 Waits::ToWrite(chan) => format!("to write to channel {}", chan.0),
                 Waits::ForLock(chan) => format!("for the lock of channel {}", chan.0),
+                Waits::ForMutex(id) => format!("for mutex {id}"),
+                Waits::ForSignal(id) => format!("for a signal of condition variable {id}"),
+                Waits::ForPost(id) => format!("for a post of semaphore {id}"),
                 Waits::ForUnpark => "to be unparked".to_owned(),
                 Waits::ForTimer => "for a timer".to_owned(),
                 Waits::ForOthers => "for the others to end".to_owned(),

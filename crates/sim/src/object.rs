@@ -3,6 +3,7 @@
 pub mod mutex;
 pub mod pipe;
 pub mod socket;
+pub mod sync;
 pub mod tcp;
 pub mod udp;
 

@@ -1,5 +1,6 @@
 //! What a workload tells the engine: the next thing that a task does.
 
+use crate::object::sync::{SyncObjects, SyncOp};
 use crate::object::{Chan, ChanId};
 use crate::outcome::Metric;
 use crate::rng::Rng;
@@ -29,6 +30,12 @@ pub enum Op {
     Sleep(Ns),
     /// Sleep until a time on the clock that [`Workload::time_is`] tells; not at all if it is past.
     SleepUntil(Ns),
+    /// Lock, wait, signal or post.
+    Sync(SyncOp),
+    /// Change how the task is scheduled, as [`Workload::setting`] says of this number.
+    Set(u32),
+    /// `sched_yield`.
+    Yield,
     /// Take the time, which costs nothing: [`Workload::time_is`] is told.
     Time,
     /// Wait for a wake-up by [`Op::Unpark`]; one that came before is taken at once.
@@ -67,6 +74,8 @@ impl Op {
         chan: impl Fn(ChanId) -> ChanId,
         task: impl Fn(TaskId) -> TaskId,
         role: impl Fn(u32) -> u32,
+        sync: impl Fn(SyncOp) -> SyncOp,
+        setting: impl Fn(u32) -> u32,
     ) -> Op {
         match self {
             Op::Write(id, bytes) => Op::Write(chan(id), bytes),
@@ -78,11 +87,14 @@ impl Op {
                 role: role(spawn.role),
                 ..spawn
             }),
+            Op::Sync(op) => Op::Sync(sync(op)),
+            Op::Set(number) => Op::Set(setting(number)),
             Op::CoreSched(call) => Op::CoreSched(CoreSchedCall {
                 pid: call.pid.map(task),
                 ..call
             }),
             Op::Compute(_)
+            | Op::Yield
             | Op::Work(_)
             | Op::SpinFor(_)
             | Op::Sleep(_)
@@ -137,6 +149,28 @@ pub struct Session {
     pub kernel: bool,
 }
 
+/// What a task changes of how it is scheduled, where it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// Its policy and nice level, -20 ..= 19.
+    pub scheduler: Option<(Policy, i8)>,
+    /// With these, the slice that it asks for instead of the default one (EEVDF).
+    pub slice: Option<Ns>,
+    /// Where it may run. CPUs that do not exist are left out; if none is left, it stays as it was.
+    pub cpus: Option<CpuMask>,
+    /// The group that it joins, of [`Workload::groups`].
+    pub group: Option<u32>,
+}
+
+/// A task group (cgroup) of the default weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// The group that it is in, of those before it; none: the root.
+    pub parent: Option<u32>,
+}
+
 /// A workload: what every task does, one thing after the other.
 ///
 /// The engine makes the first task, with role 0, by itself.
@@ -168,6 +202,23 @@ pub trait Workload {
         Attributes::default()
     }
 
+    /// The mutexes, condition variables and semaphores that exist from the start, for [`Op::Sync`].
+    fn sync_objects(&self) -> SyncObjects {
+        SyncObjects::default()
+    }
+
+    /// The groups that tasks may join by [`Op::Set`]. Where tasks are made, [`RunConfig`] says.
+    ///
+    /// [`RunConfig`]: crate::RunConfig
+    fn groups(&self) -> Vec<Group> {
+        Vec::new()
+    }
+
+    /// What [`Op::Set`] of this number changes.
+    fn setting(&self, _number: u32) -> Setting {
+        Setting::default()
+    }
+
     /// What the task does next. It is asked once each time that it has done the last thing.
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op;
 
@@ -176,6 +227,11 @@ pub trait Workload {
 
     /// A session that is not the measured one has reached its [`Op::StopAfter`]: its tasks are to end.
     fn stopped(&mut self, _session: u16) {}
+
+    /// Why the workload could not go on and stopped before its time, if it did: the run then fails.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 
     /// What an [`Op::CoreSched`] of the task gave: the cookie that it told or gave.
     fn core_sched_done(&mut self, _task: TaskId, _result: Result<Cookie, CoreSchedError>) {}
@@ -235,6 +291,18 @@ impl Workload for Box<dyn Workload> {
         self.as_ref().attributes(role)
     }
 
+    fn sync_objects(&self) -> SyncObjects {
+        self.as_ref().sync_objects()
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        self.as_ref().groups()
+    }
+
+    fn setting(&self, number: u32) -> Setting {
+        self.as_ref().setting(number)
+    }
+
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op {
         self.as_mut().next_op(task, rng)
     }
@@ -245,6 +313,10 @@ impl Workload for Box<dyn Workload> {
 
     fn stopped(&mut self, session: u16) {
         self.as_mut().stopped(session);
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.as_ref().failure()
     }
 
     fn core_sched_done(&mut self, task: TaskId, result: Result<Cookie, CoreSchedError>) {

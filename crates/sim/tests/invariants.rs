@@ -1,9 +1,14 @@
 //! What must hold after every event, over random machines, workloads and features.
 
 mod support;
+#[path = "invariants/threads.rs"]
+mod threads;
 
 use proptest::prelude::*;
+use support::check::run_engine_checked;
 use support::{Scene, run_checked, scene_strategy};
+use threads::Threads;
+use wakelab_sim::Engine;
 
 proptest! {
     /// No task is on two queues or lost, affinity is kept, counts and load sums agree, time goes
@@ -12,6 +17,16 @@ proptest! {
     #[test]
     fn nothing_is_lost_and_everybody_runs(scene in scene_strategy()) {
         run_checked(&scene)?;
+    }
+
+    /// The same for threads that lock, wait, signal, post, yield, and change how they are scheduled.
+    #[test]
+    fn nothing_is_lost_among_threads_that_wait_for_each_other(
+        scene in scene_strategy(),
+        inherit: bool,
+    ) {
+        let threads = Threads::new(&scene, inherit);
+        run_engine_checked(Engine::new(&scene.config(), threads), true)?;
     }
 
     #[test]

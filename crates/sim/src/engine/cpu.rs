@@ -82,6 +82,8 @@ pub(super) struct Rare {
     pub idle_avg: u64,
     /// Time in tasks, ns.
     pub busy: u64,
+    /// The CPU that a task was last sent to from here because it may not run here any more.
+    pub distributed: usize,
     /// When each domain of the newly-idle balance under way is done with, ns.
     pub newidle_steps: Vec<u64>,
     /// The task that it wakes, until `queue_at`.

@@ -57,6 +57,10 @@ impl<W: Workload> Engine<W> {
             Stage::Compute(left) => self.compute(cpu, p, left, lead),
             Stage::Work(left) => self.work_for(cpu, p, left, lead),
             Stage::SpinUntil(end) => self.spin_again(cpu, p, end, lead),
+            Stage::Mutex(id) => self.lock_mutex(cpu, p, id, true, lead),
+            Stage::Semaphore(id) => self.acquire(cpu, p, id, lead),
+            Stage::Yield => self.give_way(cpu, p),
+            Stage::Leave(number) => self.leave_cpu(cpu, p, number),
             Stage::LockCpu(of) => self.lock_cpu(cpu, p, of, lead),
         }
     }
@@ -118,6 +122,12 @@ impl<W: Workload> Engine<W> {
             Op::SleepUntil(at) => {
                 self.arm_timer(p, at.0);
                 self.block(cpu, p, Waits::ForTimer, Stage::Next, self.now + lead);
+            }
+            Op::Sync(op) => self.sync_op(cpu, p, op, lead),
+            Op::Set(number) => self.set(cpu, p, number, lead),
+            Op::Yield => {
+                self.tasks[p.index()].stage = Stage::Yield;
+                self.resume_at(cpu, self.now + lead + self.prices.syscall);
             }
             Op::Park if std::mem::take(&mut task.permit) => {
                 self.resume_at(cpu, self.now + lead + self.prices.syscall);

@@ -60,7 +60,7 @@ impl<W: Workload> Engine<W> {
         self.switch(cpu, TaskId::NONE);
     }
 
-    fn begin_schedule(&mut self, cpu: CpuId) {
+    pub(super) fn begin_schedule(&mut self, cpu: CpuId) {
         self.sched.touch.clear();
         self.sched.touch.write(Line::Rq(cpu));
         self.sched.update_rq_clock(cpu, Ns(self.now));

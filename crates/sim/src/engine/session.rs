@@ -160,6 +160,7 @@ impl<W: Workload> Engine<W> {
                 waiting.writers.retain(|&other| other != p);
                 waiting.pollers.retain(|&other| other != p);
             }
+            Waits::ForMutex(_) | Waits::ForSignal(_) | Waits::ForPost(_) => self.sync.forget(p),
             Waits::ForTimer | Waits::ForUnpark | Waits::ForOthers => {}
             Waits::Nothing => return self.cut_short(p),
         }

@@ -29,6 +29,14 @@ pub(super) enum Stage {
     Work(u64),
     /// By reading the clock until then.
     SpinUntil(u64),
+    /// By trying for the mutex that it slept for or must have again.
+    Mutex(u32),
+    /// By trying for the semaphore that it slept for.
+    Semaphore(u32),
+    /// By giving way to others.
+    Yield,
+    /// On another CPU, where the stopper takes it: the setting of this number does not let it run here.
+    Leave(u32),
     /// By trying the program's lock of a CPU.
     LockCpu(CpuId),
 }
@@ -49,6 +57,9 @@ pub(super) enum Waits {
     ForLock(ChanId),
     ForTimer,
     ForUnpark,
+    ForMutex(u32),
+    ForSignal(u32),
+    ForPost(u32),
     ForOthers,
 }
 

@@ -7,6 +7,7 @@ use super::{Scene, exclusive};
 use proptest::test_runner::TestCaseError;
 use wakelab_machine::CpuId;
 use wakelab_sched::{Sched, TaskId, TgId};
+use wakelab_sim::{Engine, Workload};
 
 /// A runnable task runs within this. In the root group of a CPU with a dozen tasks a slice is at
 /// most a few ms each; SCHED_IDLE tasks and tasks of nice 10 beside nice -5 wait longest, by the
@@ -24,7 +25,14 @@ fn fail(text: String) -> TestCaseError {
 
 /// Runs a scene to its end, checking as it goes.
 pub fn run_checked(scene: &Scene) -> Result<(), TestCaseError> {
-    let mut engine = scene.engine();
+    run_engine_checked(scene.engine(), scene.beside.is_empty())
+}
+
+/// Runs an engine to its end, checking as it goes; `alone` if nothing runs beside the measured workload.
+pub fn run_engine_checked<W: Workload>(
+    mut engine: Engine<W>,
+    alone: bool,
+) -> Result<(), TestCaseError> {
     let mut watch = Watch::default();
     let mut last = 0;
     let mut events = 0u64;
@@ -51,10 +59,10 @@ pub fn run_checked(scene: &Scene) -> Result<(), TestCaseError> {
     let queued = engine.sched().tasks.iter().filter(|task| task.on_rq);
     let queued = queued.count();
     // Those beside the measured workload are not waited for.
-    if queued > 1 && scene.beside.is_empty() {
+    if queued > 1 && alone {
         return Err(fail(format!("{queued} tasks are still queued at the end")));
     }
-    check_time(engine.sched(), scene.machine.ncpu(), last).map_err(fail)
+    check_time(engine.sched(), engine.sched().ncpu(), last).map_err(fail)
 }
 
 /// Every task is on the one queue of its CPU or on none, and where it may be.

@@ -1,6 +1,6 @@
 //! Random machines, workloads and features, and the checks between events.
 
-mod check;
+pub mod check;
 mod exclusive;
 mod work;
 
