@@ -239,6 +239,9 @@ impl Plan {
                 ));
             }
         }
+        for workload in &self.workloads {
+            warnings.extend(workload.warnings());
+        }
         // A word may stand in several variants.
         let mut seen = BTreeSet::new();
         warnings.retain(|warning| seen.insert(warning.clone()));

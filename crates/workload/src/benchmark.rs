@@ -7,6 +7,7 @@ use crate::cyclictest::Cyclictest;
 use crate::hackbench::Hackbench;
 use crate::netperf::Netperf;
 use crate::perf;
+use crate::rtapp::RtApp;
 use crate::schbench;
 use crate::spin::{Program, Spinners};
 use crate::sysbench::Sysbench;
@@ -14,6 +15,7 @@ use crate::tbench::Tbench;
 use crate::vms::Vms;
 use crate::worksleep::WorkSleep;
 use std::fmt::Debug;
+use std::path::Path;
 use wakelab_machine::topology::Machine;
 use wakelab_sim::{Engine, Outcome, RunConfig, RunError};
 
@@ -36,6 +38,19 @@ pub(crate) trait Benchmark: Debug + Send + Sync {
         false
     }
 
+    /// What the user should know before trusting the result.
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
+
+    /// Whether it can be run on this machine.
+    ///
+    /// # Errors
+    /// [`RunError::Refused`] if not.
+    fn fits(&self, _machine: &Machine) -> Result<(), RunError> {
+        Ok(())
+    }
+
     /// What its tasks do on this machine, from the start.
     fn begin(&self, machine: &Machine) -> Box<dyn wakelab_sim::Workload>;
 
@@ -53,7 +68,19 @@ pub(crate) trait Benchmark: Debug + Send + Sync {
 }
 
 /// The words of a command line.
-pub(crate) type Words<'a, 'b> = &'b mut dyn Iterator<Item = &'a str>;
+pub(crate) struct Words<'a, 'b> {
+    pub words: &'b mut dyn Iterator<Item = &'a str>,
+    /// Where files that it names are looked for.
+    pub directory: &'b Path,
+}
+
+impl<'a> Iterator for Words<'a, '_> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        self.words.next()
+    }
+}
 
 type Parsed = Result<Box<dyn Benchmark>, WorkloadError>;
 
@@ -86,8 +113,12 @@ pub(crate) const BENCHMARKS: &[Row] = &[
         parse: |words| boxed(Vms::parse(words)),
     },
     Row {
+        name: "rt-app",
+        parse: |words| boxed(RtApp::parse(words.words, words.directory)),
+    },
+    Row {
         name: "perf",
-        parse: perf::parse,
+        parse: |words| perf::parse(words.words),
     },
     Row {
         name: "netperf",

@@ -1,12 +1,13 @@
 //! A command: a benchmark's own command line with the words before it, to be measured or to run beside.
 
-use crate::benchmark::{self, BENCHMARKS, Benchmark};
+use crate::benchmark::{self, BENCHMARKS, Benchmark, Words};
 use crate::command_line::WorkloadError;
 use crate::prefix::{self, Prefix};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use wakelab_machine::topology::Machine;
-use wakelab_sim::Combined;
+use wakelab_sim::{Combined, RunError};
 
 /// A command.
 #[derive(Clone, Debug)]
@@ -16,16 +17,21 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    pub fn parse(line: &str) -> Result<Command, WorkloadError> {
+    /// Reads a command line; files that it names are relative to a directory.
+    pub fn parse(line: &str, directory: &Path) -> Result<Command, WorkloadError> {
         let mut words = line.split_whitespace().peekable();
         let prefixes = prefix::take(&mut words)?;
         let name = words.next().ok_or(WorkloadError::Empty)?;
         let row = BENCHMARKS.iter().find(|row| row.name == name);
         let row =
             row.ok_or_else(|| WorkloadError::Benchmark(name.to_owned(), benchmark::names()))?;
+        let words = Words {
+            words: &mut words,
+            directory,
+        };
         Ok(Command {
             prefixes,
-            benchmark: (row.parse)(&mut words)?.into(),
+            benchmark: (row.parse)(words)?.into(),
         })
     }
 
@@ -82,7 +88,23 @@ impl Companion {
     /// # Errors
     /// As [`Workload::parse`](crate::Workload::parse), but for the end that may be missing.
     pub fn parse(command_line: &str) -> Result<Companion, WorkloadError> {
-        Command::parse(command_line).map(Companion)
+        Companion::parse_in(command_line, Path::new(""))
+    }
+
+    /// The same with files that it names relative to a directory.
+    ///
+    /// # Errors
+    /// As [`Companion::parse`].
+    pub fn parse_in(command_line: &str, directory: &Path) -> Result<Companion, WorkloadError> {
+        Command::parse(command_line, directory).map(Companion)
+    }
+
+    pub(crate) fn fits(&self, machine: &Machine) -> Result<(), RunError> {
+        self.0.benchmark.fits(machine)
+    }
+
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.0.benchmark.warnings()
     }
 }
 

@@ -99,6 +99,40 @@ pub enum WorkloadError {
         /// The largest allowed.
         high: u64,
     },
+    /// A file that says something else than it should.
+    #[error("{file}:{line}:{column}: '{word}': expected {expected}")]
+    File {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The character in it, from 1.
+        column: usize,
+        /// What is there.
+        word: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// A file that could not be read.
+    #[error("{benchmark}: {file}: {message}")]
+    Unreadable {
+        /// The benchmark.
+        benchmark: &'static str,
+        /// The file.
+        file: String,
+        /// What the system says.
+        message: String,
+    },
+    /// A file whose tasks go on for ever.
+    #[error(
+        "{file}: task '{task}' never ends; give the file a 'duration' or the command line '-t TIME'"
+    )]
+    NeverEnds {
+        /// The file.
+        file: String,
+        /// The task.
+        task: String,
+    },
     /// Each number is fine, and together they are too much.
     #[error("{benchmark}: {what} is {value}, more than the {limit} that can be simulated")]
     TooMuch {

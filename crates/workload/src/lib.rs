@@ -15,6 +15,7 @@ pub mod perf;
 mod prefix;
 mod printed;
 pub mod quantity;
+pub mod rtapp;
 pub mod schbench;
 pub mod spin;
 pub mod sysbench;
@@ -25,6 +26,7 @@ pub mod worksleep;
 use command::Command;
 pub use command::Companion;
 pub use command_line::WorkloadError;
+use std::path::Path;
 use wakelab_machine::Ns;
 use wakelab_machine::topology::Machine;
 use wakelab_sim::{Engine, Metric, Outcome};
@@ -50,6 +52,7 @@ impl Eq for Workload {}
 pub fn metrics() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     [
         vms::METRICS,
+        rtapp::METRICS,
         perf::pipe::METRICS,
         netperf::METRICS,
         tbench::METRICS,
@@ -75,7 +78,15 @@ impl Workload {
     /// If the benchmark or an option is not known, a value is no number or out of range, or the
     /// benchmark would never end.
     pub fn parse(command_line: &str) -> Result<Workload, WorkloadError> {
-        let measured = Command::parse(command_line)?;
+        Workload::parse_in(command_line, Path::new(""))
+    }
+
+    /// The same with files that it names relative to a directory.
+    ///
+    /// # Errors
+    /// As [`Workload::parse`].
+    pub fn parse_in(command_line: &str, directory: &Path) -> Result<Workload, WorkloadError> {
+        let measured = Command::parse(command_line, directory)?;
         match measured.benchmark.lacks_end() {
             Some(error) => Err(error),
             None => Ok(Workload {
@@ -120,6 +131,13 @@ impl Workload {
         }
     }
 
+    /// What the user should know before trusting the result.
+    pub fn warnings(&self) -> Vec<String> {
+        let beside = self.beside.iter().map(Companion::warnings);
+        let all = std::iter::once(self.measured.benchmark.warnings()).chain(beside);
+        all.flatten().cloned().collect()
+    }
+
     /// What the benchmark itself would print at the end of a run, in its own format.
     pub fn printed(&self, outcome: &Outcome) -> String {
         self.measured.benchmark.printed(outcome)
@@ -143,6 +161,10 @@ pub fn run(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Outcome, RunError> {
     let Workload { measured, beside } = workload;
+    measured.benchmark.fits(&config.machine)?;
+    for companion in beside {
+        companion.fits(&config.machine)?;
+    }
     if beside.is_empty() && measured.is_plain() {
         return measured.benchmark.run(config, cancelled);
     }

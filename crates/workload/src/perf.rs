@@ -7,7 +7,7 @@
 mod messaging;
 pub mod pipe;
 
-use crate::benchmark::{Benchmark, Words};
+use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
 use crate::options::{Grammar, Opt, Takes};
 pub use messaging::Messaging;
@@ -67,7 +67,9 @@ const GRAMMAR: Grammar<Format> = Grammar {
 /// # Errors
 /// Another command than `bench`, another collection than `sched`, an unknown benchmark, and whatever is
 /// wrong with the options.
-pub(crate) fn parse(words: Words) -> Result<Box<dyn Benchmark>, WorkloadError> {
+pub(crate) fn parse<'a>(
+    words: &mut dyn Iterator<Item = &'a str>,
+) -> Result<Box<dyn Benchmark>, WorkloadError> {
     expect(words.next(), "bench")?;
     let mut common = Vec::new();
     let collection = loop {

@@ -6,11 +6,12 @@ use crate::cli::check_scale;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::path::Path;
 use toml::{Spanned, Value};
 use wakelab_report::{Figure, Published};
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::rules::Release;
-use wakelab_workload::{Companion, Grouping, Workload};
+use wakelab_workload::{Companion, Grouping, Workload, WorkloadError};
 
 /// Figures by variant and metric, as they stand in the file.
 type Figures = BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, Spanned<Value>>>;
@@ -97,7 +98,7 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
         release,
         words: words.into_iter().map(str::to_owned).collect(),
         domains: domains::read(place, &file.domains)?,
-        workload: place.check(&file.workload, |command| Workload::parse(command))?,
+        workload: place.check(&file.workload, |line| place.workload(line))?,
         with: place.companions(&file.with)?,
         smt: place.smt(&file.smt)?.unwrap_or(true),
         grouping: place.check(&file.grouping, grouping)?,
@@ -108,7 +109,16 @@ pub fn read(name: &str, text: &str, file: &str) -> Result<Experiment, Experiment
     })
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    /// A workload, of which files are looked for beside the experiment's own.
+    pub(super) fn workload(self, line: &str) -> Result<Workload, WorkloadError> {
+        Workload::parse_in(line, self.directory())
+    }
+
+    fn directory(self) -> &'a Path {
+        Path::new(self.file).parent().unwrap_or(Path::new(""))
+    }
+
     /// A value of the file through a check whose error then has the value's place.
     pub(super) fn check<T, V, E: Display>(
         self,
@@ -136,7 +146,9 @@ impl Place<'_> {
         self,
         lines: &[Spanned<String>],
     ) -> Result<Vec<Companion>, ExperimentError> {
-        let read = |line: &Spanned<String>| self.check(line, |line| Companion::parse(line));
+        let read = |line: &Spanned<String>| {
+            self.check(line, |line| Companion::parse_in(line, self.directory()))
+        };
         lines.iter().map(read).collect()
     }
 }

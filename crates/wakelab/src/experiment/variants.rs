@@ -8,7 +8,6 @@ use std::fmt;
 use toml::Spanned;
 use wakelab_sched::features::FeatureSet;
 use wakelab_sched::rules::Release;
-use wakelab_workload::Workload;
 
 /// The list as it stands in the file.
 pub type List = Spanned<Vec<Spanned<Entry>>>;
@@ -114,7 +113,7 @@ fn read_table(
     };
     let workload = match &table.workload {
         None => None,
-        Some(line) => Some(place.check(line, |line| Workload::parse(line))?),
+        Some(line) => Some(place.check(line, |line| place.workload(line))?),
     };
     Ok(Variant {
         name,
