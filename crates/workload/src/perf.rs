@@ -67,8 +67,8 @@ const GRAMMAR: Grammar<Format> = Grammar {
 /// # Errors
 /// Another command than `bench`, another collection than `sched`, an unknown benchmark, and whatever is
 /// wrong with the options.
-pub(crate) fn parse<'a>(
-    words: &mut dyn Iterator<Item = &'a str>,
+pub(crate) fn parse(
+    words: &mut dyn Iterator<Item = &str>,
 ) -> Result<Box<dyn Benchmark>, WorkloadError> {
     expect(words.next(), "bench")?;
     let mut common = Vec::new();
