@@ -36,7 +36,7 @@ pub enum Verdict {
     Same,
     /// The interval includes no change, or there is no interval.
     Unclear,
-    /// The workload cannot be made so small.
+    /// The workload does not come in this size.
     Unfit,
 }
 
@@ -69,7 +69,7 @@ pub struct CellResult {
     /// Where.
     #[serde(flatten)]
     pub cell: Cell,
-    /// The workload's command line at full length; none if it cannot be made so small.
+    /// The workload's command line at full length; none if it does not come in this size.
     pub workload: Option<String>,
     /// The metric that the verdict is about.
     pub metric: String,
@@ -88,7 +88,7 @@ pub struct CellResult {
 }
 
 impl CellResult {
-    /// A cell whose workload cannot be made so small.
+    /// A cell whose workload does not come in this size.
     pub fn unfit(cell: Cell) -> CellResult {
         let (metric, better) = cell.kind.metric();
         CellResult {

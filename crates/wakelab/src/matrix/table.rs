@@ -74,7 +74,7 @@ impl Matrix {
         });
         text += &names.collect::<Vec<_>>().join(", ");
         text + ",\nwith the half width of its 95 % interval; ~: nothing can be said; =: no run differs; -: the \
-                workload cannot be made so small.\n"
+                workload does not come in this size.\n"
     }
 
     fn summary(&self) -> String {
