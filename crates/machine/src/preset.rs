@@ -18,6 +18,7 @@ const PRESETS: &[(&str, &str)] = presets![
     "power10-llc4",
     "power9-2s44c",
     "smt2-8",
+    "xeon-2s96c",
     "xeon-8360y-2s",
     "xeon-8480-1s",
     "xeon-8480-2s",

@@ -4,7 +4,7 @@ use crate::ids::CpuId;
 use crate::topology::Distance;
 
 /// Name, CPUs, cores, LLCs, packages, nodes, CPUs of an LLC.
-const DOCUMENTED: [(&str, usize, usize, usize, usize, usize, u32); 11] = [
+const DOCUMENTED: [(&str, usize, usize, usize, usize, usize, u32); 12] = [
     ("altra-80", 80, 80, 40, 1, 1, 2),
     ("epyc-7763-2s", 256, 128, 16, 2, 2, 16),
     ("epyc-9654-2s", 384, 192, 24, 2, 2, 16),
@@ -13,6 +13,7 @@ const DOCUMENTED: [(&str, usize, usize, usize, usize, usize, u32); 11] = [
     ("power10-llc4", 64, 16, 16, 1, 1, 4),
     ("power9-2s44c", 176, 44, 22, 2, 2, 8),
     ("smt2-8", 8, 4, 1, 1, 1, 8),
+    ("xeon-2s96c", 192, 96, 2, 2, 2, 96),
     ("xeon-8360y-2s", 144, 72, 2, 2, 2, 72),
     ("xeon-8480-1s", 112, 56, 1, 1, 1, 112),
     ("xeon-8480-2s", 224, 112, 2, 2, 2, 112),
