@@ -635,6 +635,22 @@ fn cookies_cost_time_and_the_fast_paths_checks_take_part_of_it_back() {
     );
 }
 
+/// K6: a busy sibling leaves more than sharing a CPU by time does; two cookies take that gain away, as one
+/// sibling is kept idle while the other runs.
+#[test]
+fn siblings_gain_over_sharing_a_cpu_and_two_cookies_lose_that_again() {
+    let arguments = ["run", "core-sched-smt", "--scale", "0.05", "--runs", "2"];
+    let json = stdout(&[&arguments[..], &["--format", "json"]].concat());
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let events =
+        |variant: usize| json["variants"][variant]["metrics"]["events_per_s"]["mean"].as_f64();
+    let [alone, same, sibling, cookies] = [0, 1, 2, 3].map(|variant| events(variant).unwrap());
+    assert!((0.48..0.52).contains(&(same / alone)), "{same} of {alone}");
+    assert!(1.2 * same < sibling && sibling < alone, "{same} {sibling}");
+    assert!((0.45..0.53).contains(&(cookies / alone)), "{cookies}");
+    assert!(1.2 * cookies < sibling, "{cookies} {sibling}");
+}
+
 /// The report without what the host took.
 fn without_host(text: &str) -> Value {
     let mut json: Value = serde_json::from_str(text).expect("the report is JSON");
