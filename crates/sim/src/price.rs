@@ -66,7 +66,7 @@ pub struct IdlePrice {
 
 /// Where a CPU is, packed so that the distance between two takes no branches: these would be
 /// guessed wrong, since whose line an operation needs is a matter of luck. From the lowest bits up
-/// five fields of [`FIELD`] bits: CPU, core, cluster, LLC, package.
+/// five fields of `FIELD` bits: CPU, core, cluster, LLC, package.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place(u64);
 
