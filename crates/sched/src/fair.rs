@@ -13,7 +13,7 @@ mod curr;
 mod eevdf;
 pub mod flags;
 pub mod group;
-mod load;
+pub(crate) mod load;
 mod pick;
 mod place;
 mod preempt;

@@ -22,4 +22,4 @@ pub use features::{Feat, FeatureError, FeatureSet, Features};
 pub use ids::{CfsId, Cookie, SeId, TaskId, TgId};
 pub use rules::{Release, Rules, Tunables};
 pub use state::{CfsRq, Rq, Sched, SchedAvg, SchedEntity, Task, TaskGroup};
-pub use touch::{Line, Touches};
+pub use touch::{LINE_KINDS, Line, Touch, Touches};

@@ -25,13 +25,60 @@ pub enum Line {
     RdOverload,
 }
 
-/// One access.
+/// The kinds of [`Line`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// [`Line::Rq`].
+    Rq,
+    /// [`Line::WakeList`].
+    WakeList,
+    /// [`Line::Removed`].
+    Removed,
+    /// [`Line::LlcShared`].
+    LlcShared,
+    /// [`Line::TgLoadAvg`].
+    TgLoadAvg,
+    /// [`Line::NohzMask`].
+    NohzMask,
+    /// [`Line::RdOverload`].
+    RdOverload,
+}
+
+/// How many kinds of lines there are.
+pub const LINE_KINDS: usize = LineKind::RdOverload as usize + 1;
+
+/// One access. The line is kept as a kind and a number, which is what its price is looked up by: where
+/// it is noted the kind is known, and where it is paid it could only be guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// The line.
-    pub line: Line,
+    /// The kind of line.
+    pub kind: LineKind,
     /// Whether it was written (or locked), which takes it away from all other CPUs.
     pub write: bool,
+    /// Which of them: the CPU's number, the group's or the LLC's; 0 for the only one.
+    pub number: u32,
+}
+
+impl Touch {
+    /// An access to a line.
+    #[inline(always)]
+    pub fn of(line: Line, write: bool) -> Touch {
+        let (kind, number) = match line {
+            Line::Rq(cpu) => (LineKind::Rq, cpu.index()),
+            Line::WakeList(cpu) => (LineKind::WakeList, cpu.index()),
+            Line::Removed(cpu) => (LineKind::Removed, cpu.index()),
+            Line::TgLoadAvg(tg) => (LineKind::TgLoadAvg, tg.index()),
+            Line::LlcShared(llc) => (LineKind::LlcShared, llc.index()),
+            Line::NohzMask => (LineKind::NohzMask, 0),
+            Line::RdOverload => (LineKind::RdOverload, 0),
+        };
+        let number = number as u32;
+        Touch {
+            kind,
+            write,
+            number,
+        }
+    }
 }
 
 /// What the operations since the last [`Touches::clear`] touched.
@@ -49,13 +96,13 @@ impl Touches {
     /// Notes a read.
     #[inline(always)]
     pub fn read(&mut self, line: Line) {
-        self.list.push(Touch { line, write: false });
+        self.list.push(Touch::of(line, false));
     }
 
     /// Notes a write.
     #[inline(always)]
     pub fn write(&mut self, line: Line) {
-        self.list.push(Touch { line, write: true });
+        self.list.push(Touch::of(line, true));
     }
 
     /// Forgets all.

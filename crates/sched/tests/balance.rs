@@ -12,7 +12,7 @@ use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::fair::flags::DEQUEUE_SLEEP;
 use wakelab_sched::state::Policy;
 use wakelab_sched::{
-    Cookie, Features, Line, Release, Rules, Sched, TaskId, TgId, Touches, Tunables,
+    Cookie, Features, Line, Release, Rules, Sched, TaskId, TgId, Touch, Touches, Tunables,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -342,8 +342,8 @@ fn idle_cpus_without_a_tick_are_counted_in_and_out() {
     assert!(sched.nohz.idle_cpus.contains(CpuId(3)));
     assert_eq!((sched.nohz.nr_cpus, sched.llc[0].nr_busy_cpus), (1, 7));
     let llc = sched.topo.cpus[3].llc;
-    let lines: Vec<_> = sched.touch.list.iter().map(|touch| touch.line).collect();
-    assert_eq!(lines, [Line::NohzMask, Line::LlcShared(llc)]);
+    let lines = [Line::NohzMask, Line::LlcShared(llc)];
+    assert_eq!(sched.touch.list, lines.map(|line| Touch::of(line, true)));
     sched.nohz_balance_exit_idle(CpuId(3));
     sched.nohz_balance_exit_idle(CpuId(3));
     assert!(sched.nohz.idle_cpus.is_empty());

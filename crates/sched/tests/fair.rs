@@ -9,7 +9,7 @@ use scene::{MS, Scene};
 use wakelab_machine::CpuId;
 use wakelab_sched::state::Policy;
 use wakelab_sched::weight::scale_load_down;
-use wakelab_sched::{Line, Release, SeId, TaskId, TgId, Tunables, pelt};
+use wakelab_sched::{Line, Release, SeId, TaskId, TgId, Touch, Tunables, pelt};
 
 /// By how much re-weighting a group's entity at each tick may lift the load of the run queue that
 /// it is on: each time the averages are rounded down apart and the sum is then raised to what the
@@ -234,7 +234,7 @@ fn a_sleeping_task_that_moves_takes_its_load_along() {
             .touch
             .list
             .iter()
-            .any(|t| t.line == line && t.write)
+            .any(|&t| t == Touch::of(line, true))
     };
     assert!(touched(Line::Removed(CpuId(0))));
     assert!(scene.sched.cpu_load(CpuId(1)) > 1000);
@@ -285,7 +285,7 @@ fn the_group_s_line_is_written_by_a_migration_and_read_by_each_switch() {
             .touch
             .list
             .iter()
-            .filter(|t| t.line == line && t.write == write)
+            .filter(|&&t| t == Touch::of(line, write))
             .count()
     };
     assert!(touches(true) >= 1 && touches(false) >= 1);

@@ -14,7 +14,7 @@
 use crate::outcome::LineRow;
 use crate::price::{Place, Prices};
 use wakelab_machine::CpuId;
-use wakelab_sched::{Line, Touches};
+use wakelab_sched::{Touch, Touches};
 
 /// One line.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +23,6 @@ struct State {
     free_at: u64,
     /// Where the CPU is that wrote it last.
     owner: Place,
-    /// Number of the last write, to know which LLCs have seen it.
-    version: u32,
 }
 
 /// What accesses cost.
@@ -44,13 +42,22 @@ impl Paid {
     }
 }
 
+/// The CPU that accesses lines, and when.
+#[derive(Clone, Copy, Debug)]
+struct Accessor {
+    place: Place,
+    llc: usize,
+    now: u64,
+}
+
 /// All shared lines.
 #[derive(Clone, Debug)]
 pub struct Lines {
     states: Vec<State>,
-    /// For lines that are read often, by line and LLC: version last fetched.
-    seen: Vec<u32>,
-    nllc: usize,
+    /// By line, a bit for each LLC: it has had the line since the last write.
+    copies: Vec<u64>,
+    /// How many words of `copies` a line has.
+    words: usize,
     /// Where the lines of each kind begin in `states`.
     first: [usize; KINDS],
     /// Sum of waits by kind of line, ns, for the report of what saturates.
@@ -61,7 +68,10 @@ pub struct Lines {
     pub occupied: [u64; KINDS],
 }
 
-const KINDS: usize = 7;
+const KINDS: usize = wakelab_sched::LINE_KINDS;
+
+/// Bits of a word of [`Lines::copies`].
+const WORD: usize = u64::BITS as usize;
 
 /// Names of the kinds of lines, in the order of [`Lines::waited`].
 pub const LINE_KINDS: [&str; KINDS] = [
@@ -84,15 +94,12 @@ impl Lines {
             count += lines;
             count - lines
         });
-        let state = State {
-            free_at: 0,
-            owner,
-            version: 0,
-        };
+        let state = State { free_at: 0, owner };
+        let words = nllc.div_ceil(WORD);
         Lines {
             states: vec![state; count],
-            seen: vec![0; count * nllc],
-            nllc,
+            copies: vec![u64::MAX; count * words],
+            words,
             first,
             waited: [0; KINDS],
             transfers: [0; KINDS],
@@ -100,65 +107,33 @@ impl Lines {
         }
     }
 
-    /// Its place in `states`, and its kind.
-    #[inline(always)]
-    fn index(&self, line: Line) -> (usize, usize) {
-        // Two steps, without a jump by kind that would be guessed wrong.
-        let kind = match line {
-            Line::Rq(_) => 0,
-            Line::WakeList(_) => 1,
-            Line::Removed(_) => 2,
-            Line::LlcShared(_) => 3,
-            Line::TgLoadAvg(_) => 4,
-            Line::NohzMask => 5,
-            Line::RdOverload => 6,
-        };
-        let number = match line {
-            Line::Rq(cpu) | Line::WakeList(cpu) | Line::Removed(cpu) => cpu.index(),
-            Line::LlcShared(llc) => llc.index(),
-            Line::TgLoadAvg(tg) => tg.index(),
-            Line::NohzMask | Line::RdOverload => 0,
-        };
-        (self.first[kind] + number, kind)
-    }
-
-    /// A write or lock of a line by a CPU at event time `now`, by an operation that has already
-    /// taken `lead` ns since.
+    /// An access to a line by a CPU at event time `now`, by an operation that has already taken `lead`
+    /// ns since.
     ///
     /// The line's backlog grows from the event time on, never from the operation's own later time.
-    /// The operation waits for what of the backlog is left when it gets there.
+    /// The operation waits for what of the backlog is left when it gets there. A writer must also take
+    /// away the copies that other LLCs read since; the invalidations go out together with the request
+    /// and are covered by the transfer from the owner.
     #[inline(always)]
-    pub fn write(&mut self, line: Line, cpu: CpuId, now: u64, lead: u64, prices: &Prices) -> Paid {
-        let (index, kind) = self.index(line);
+    fn access(&mut self, touch: Touch, by: Accessor, lead: u64, prices: &Prices) -> Paid {
+        let kind = touch.kind as usize;
+        let index = self.first[kind] + touch.number as usize;
         let state = &mut self.states[index];
-        let wait = state.free_at.saturating_sub(now + lead);
-        // A writer must also take away the copies that other LLCs read since; the invalidations go
-        // out together with the request and are covered by the transfer from the owner.
-        let transfer = prices.transfer_between(state.owner, prices.place(cpu));
-        state.free_at = state.free_at.max(now) + transfer;
-        state.owner = prices.place(cpu);
-        state.version = state.version.wrapping_add(1);
-        self.seen[index * self.nllc + prices.llc(cpu)] = state.version;
-        self.waited[kind] += wait;
-        self.transfers[kind] += u64::from(transfer != 0);
-        self.occupied[kind] += transfer;
-        Paid { wait, transfer }
-    }
-
-    /// A read of a line; see [`Lines::write`] for `now` and `lead`.
-    #[inline(always)]
-    pub fn read(&mut self, line: Line, cpu: CpuId, now: u64, lead: u64, prices: &Prices) -> Paid {
-        let (index, kind) = self.index(line);
-        let state = &mut self.states[index];
-        let seen = &mut self.seen[index * self.nllc + prices.llc(cpu)];
-        if *seen == state.version {
+        let copies = &mut self.copies[index * self.words..][..self.words];
+        let (word, bit) = (by.llc / WORD, 1 << (by.llc % WORD));
+        let transfer = prices.transfer_between(state.owner, by.place);
+        let wait = state.free_at.saturating_sub(by.now + lead);
+        let occupied = if touch.write {
+            copies.fill(0);
+            state.owner = by.place;
+            transfer
+        } else if copies[word] & bit != 0 {
             return Paid::default();
-        }
-        *seen = state.version;
-        let wait = state.free_at.saturating_sub(now + lead);
-        let transfer = prices.transfer_between(state.owner, prices.place(cpu));
-        let occupied = prices.transfer_llc().min(transfer);
-        state.free_at = state.free_at.max(now) + occupied;
+        } else {
+            prices.transfer_llc().min(transfer)
+        };
+        copies[word] |= bit;
+        state.free_at = state.free_at.max(by.now) + occupied;
         self.waited[kind] += wait;
         self.transfers[kind] += u64::from(transfer != 0);
         self.occupied[kind] += occupied;
@@ -184,7 +159,7 @@ impl Lines {
         (0..KINDS).map(row).collect()
     }
 
-    /// All accesses that an operation noted, in order; see [`Lines::write`] for `now` and `lead`.
+    /// All accesses that an operation noted, in order, by a CPU at event time `now` and `lead` ns later.
     #[inline]
     pub fn charge(
         &mut self,
@@ -195,13 +170,10 @@ impl Lines {
         prices: &Prices,
     ) -> Paid {
         let mut paid = Paid::default();
-        for touch in &touches.list {
-            let at = lead + paid.total();
-            let one = if touch.write {
-                self.write(touch.line, cpu, now, at, prices)
-            } else {
-                self.read(touch.line, cpu, now, at, prices)
-            };
+        let (place, llc) = (prices.place(cpu), prices.llc(cpu));
+        let by = Accessor { place, llc, now };
+        for &touch in &touches.list {
+            let one = self.access(touch, by, lead + paid.total(), prices);
             paid.wait += one.wait;
             paid.transfer += one.transfer;
         }
@@ -213,9 +185,25 @@ impl Lines {
 mod tests {
     use super::*;
     use wakelab_machine::topology::Machine;
-    use wakelab_sched::TgId;
+    use wakelab_sched::{Line, TgId};
 
     const LOAD_AVG: Line = Line::TgLoadAvg(TgId::ROOT);
+
+    impl Lines {
+        fn one(&mut self, write: bool, cpu: CpuId, now: u64, lead: u64, prices: &Prices) -> Paid {
+            let mut touches = Touches::default();
+            touches.list.push(Touch::of(LOAD_AVG, write));
+            self.charge(&touches, cpu, now, lead, prices)
+        }
+
+        fn write(&mut self, cpu: CpuId, now: u64, lead: u64, prices: &Prices) -> Paid {
+            self.one(true, cpu, now, lead, prices)
+        }
+
+        fn read(&mut self, cpu: CpuId, now: u64, lead: u64, prices: &Prices) -> Paid {
+            self.one(false, cpu, now, lead, prices)
+        }
+    }
 
     fn setup() -> (Prices, Lines) {
         let machine = Machine::preset("epyc-9654-2s").expect("a preset");
@@ -230,47 +218,41 @@ mod tests {
         let far = CpuId(100);
         let transfer = prices.transfer(CpuId(0), far);
         assert!(transfer > prices.transfer(CpuId(0), CpuId(1)));
-        let first = lines.write(LOAD_AVG, far, 1000, 0, &prices);
+        let first = lines.write(far, 1000, 0, &prices);
         assert_eq!((first.wait, first.transfer), (0, transfer));
-        let second = lines.write(LOAD_AVG, CpuId(0), 1000, 0, &prices);
+        let second = lines.write(CpuId(0), 1000, 0, &prices);
         assert_eq!((second.wait, second.transfer), (transfer, transfer));
-        let own = lines.write(LOAD_AVG, CpuId(0), 1000 + 2 * transfer, 0, &prices);
+        let own = lines.write(CpuId(0), 1000 + 2 * transfer, 0, &prices);
         assert_eq!(own.total(), 0);
     }
 
     #[test]
     fn a_second_read_in_the_same_llc_is_free_until_the_next_write() {
         let (prices, mut lines) = setup();
-        lines.write(LOAD_AVG, CpuId(0), 0, 0, &prices);
-        assert!(lines.read(LOAD_AVG, CpuId(100), 10_000, 0, &prices).total() > 0);
-        assert_eq!(
-            lines.read(LOAD_AVG, CpuId(101), 20_000, 0, &prices).total(),
-            0
-        );
-        lines.write(LOAD_AVG, CpuId(0), 30_000, 0, &prices);
-        assert!(lines.read(LOAD_AVG, CpuId(101), 40_000, 0, &prices).total() > 0);
+        lines.write(CpuId(0), 0, 0, &prices);
+        assert!(lines.read(CpuId(100), 10_000, 0, &prices).total() > 0);
+        assert_eq!(lines.read(CpuId(101), 20_000, 0, &prices).total(), 0);
+        lines.write(CpuId(0), 30_000, 0, &prices);
+        assert!(lines.read(CpuId(101), 40_000, 0, &prices).total() > 0);
     }
 
     #[test]
     fn a_saturated_line_builds_a_backlog_and_drains() {
         let (prices, mut lines) = setup();
         let waits: Vec<u64> = (0..20)
-            .map(|n| lines.write(LOAD_AVG, CpuId(n * 8), 5000, 0, &prices).wait)
+            .map(|n| lines.write(CpuId(n * 8), 5000, 0, &prices).wait)
             .collect();
         assert!(waits.windows(2).all(|w| w[0] <= w[1]) && waits[19] > waits[1]);
-        assert_eq!(
-            lines.write(LOAD_AVG, CpuId(3), 1_000_000, 0, &prices).wait,
-            0
-        );
+        assert_eq!(lines.write(CpuId(3), 1_000_000, 0, &prices).wait, 0);
     }
 
     #[test]
     fn an_operation_that_comes_late_waits_only_for_what_is_left_and_reserves_nothing_ahead() {
         let (prices, mut lines) = setup();
         let late = 50_000;
-        lines.write(LOAD_AVG, CpuId(100), 1000, late, &prices);
-        assert_eq!(lines.write(LOAD_AVG, CpuId(8), 1000, late, &prices).wait, 0);
-        let wait = lines.write(LOAD_AVG, CpuId(16), 1000, 0, &prices).wait;
+        lines.write(CpuId(100), 1000, late, &prices);
+        assert_eq!(lines.write(CpuId(8), 1000, late, &prices).wait, 0);
+        let wait = lines.write(CpuId(16), 1000, 0, &prices).wait;
         assert!(
             wait > 0 && wait < 1000,
             "only the two transfers before it, not {wait}"

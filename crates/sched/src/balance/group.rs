@@ -3,7 +3,9 @@
 use super::busiest::update_sd_pick_busiest;
 use super::by_load;
 use super::env::{CpuIdle, LbEnv, asym_prefer};
-use crate::{Line, Rules, Sched};
+use crate::fair::load::{load_of, util_of};
+use crate::state::Rq;
+use crate::{Feat, Line, Rules, Sched};
 use wakelab_machine::domains::sd;
 use wakelab_machine::{CpuId, GroupId};
 
@@ -169,6 +171,50 @@ pub(super) struct SgStatus {
     overutilized: bool,
 }
 
+/// Which misfits a pass looks for in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Misfits {
+    None,
+    /// Tasks that are too big for their CPU.
+    Tasks,
+    /// Lone tasks of a CPU that has less capacity left than it had.
+    Reduced,
+}
+
+impl Misfits {
+    fn that_count(rules: &Rules, env: &LbEnv, local: bool) -> Misfits {
+        if local {
+            Misfits::None
+        } else if env.sd_has(sd::ASYM_CPUCAPACITY) {
+            Misfits::Tasks
+        } else if !rules.groups_by_load && env.idle.is_idle() {
+            Misfits::Reduced
+        } else {
+            Misfits::None
+        }
+    }
+
+    /// A CPU that is not idle, with so many fair tasks and so much load.
+    #[inline(always)]
+    fn note(
+        self,
+        env: &LbEnv,
+        rq: &Rq,
+        (tasks, load): (u32, u64),
+        sgs: &mut SgStats,
+        status: &mut SgStatus,
+    ) {
+        if self == Misfits::Tasks {
+            if rq.misfit_task_load > sgs.misfit_task_load {
+                sgs.misfit_task_load = rq.misfit_task_load;
+                status.overload = true;
+            }
+        } else if tasks == 1 && env.capacity_reduced(rq.cpu_capacity, rq.cpu_capacity_orig) {
+            sgs.misfit_task_load = sgs.misfit_task_load.max(load);
+        }
+    }
+}
+
 impl Sched {
     fn group_view(&self, id: GroupId) -> GroupView {
         let (group, sgc) = (&self.topo.groups[id.index()], &self.sgc[id.index()]);
@@ -191,17 +237,22 @@ impl Sched {
         status: &mut SgStatus,
     ) -> SgStats {
         let mut sgs = SgStats::default();
+        // What is the same for all CPUs is asked for once: a pass sees hundreds.
+        let (queued, util_est) = (self.rules.runnable_load, self.feat.has(Feat::UTIL_EST));
+        let runnable_only = self.rules.balance_counts_runnable;
+        let misfits = Misfits::that_count(&self.rules, env, local);
         for &cpu in &self.lb.tables.groups[id.index()].cpus {
             if env.trimmed && !env.cpus.contains(cpu) {
                 continue;
             }
-            let rq = self.rq(cpu);
-            let load = self.cpu_load(cpu);
-            let util = self.cpu_util(cpu);
+            let (rq, root) = (&self.rqs[cpu.index()], &self.cfs[cpu.index()]);
+            let load = load_of(&root.avg, queued);
+            let util = util_of(&root.avg, util_est, rq.cpu_capacity_orig);
+            let tasks = root.tasks_to_balance(runnable_only);
             sgs.load += load;
             sgs.util += util;
-            sgs.runnable += self.cpu_runnable(cpu);
-            sgs.sum_h_nr_running += self.balanced_tasks(cpu);
+            sgs.runnable += root.avg.runnable_avg;
+            sgs.sum_h_nr_running += tasks;
             sgs.sum_nr_running += rq.nr_running;
             status.overload |= rq.nr_running > 1;
             status.overutilized |= util * 1280 >= rq.cpu_capacity * 1024;
@@ -209,38 +260,13 @@ impl Sched {
                 status.overload = true;
                 sgs.force_idle |= !local && self.is_force_idle_source(env, cpu);
             }
-            if rq.nr_running == 0 && rq.is_idle() {
-                sgs.idle_cpus += 1;
-            } else if !local {
-                self.note_misfit(env, cpu, load, &mut sgs, status);
+            let idle = rq.nr_running == 0 && rq.is_idle();
+            sgs.idle_cpus += u32::from(idle);
+            if !idle && misfits != Misfits::None {
+                misfits.note(env, rq, (tasks, load), &mut sgs, status);
             }
         }
         sgs
-    }
-
-    /// A task that is too big for its CPU, or a CPU that has less capacity than it had.
-    #[inline]
-    fn note_misfit(
-        &self,
-        env: &LbEnv,
-        cpu: CpuId,
-        load: u64,
-        sgs: &mut SgStats,
-        status: &mut SgStatus,
-    ) {
-        let rq = self.rq(cpu);
-        if env.sd_has(sd::ASYM_CPUCAPACITY) {
-            if rq.misfit_task_load > sgs.misfit_task_load {
-                sgs.misfit_task_load = rq.misfit_task_load;
-                status.overload = true;
-            }
-        } else if !self.rules.groups_by_load && env.idle.is_idle() && self.balanced_tasks(cpu) == 1
-        {
-            let arch = rq.cpu_capacity_orig;
-            if env.capacity_reduced(rq.cpu_capacity, arch) {
-                sgs.misfit_task_load = sgs.misfit_task_load.max(load);
-            }
-        }
     }
 
     /// `sched_use_asym_prio`: priorities count between SMT siblings, and for a CPU of an idle core.

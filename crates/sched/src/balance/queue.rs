@@ -96,12 +96,7 @@ impl Sched {
     /// The fair tasks of a CPU that balancing counts.
     #[inline(always)]
     pub fn balanced_tasks(&self, cpu: CpuId) -> u32 {
-        let root = &self.cfs[cpu.index()];
-        if self.rules.balance_counts_runnable {
-            root.h_nr_running - root.h_nr_delayed
-        } else {
-            root.h_nr_running
-        }
+        self.cfs[cpu.index()].tasks_to_balance(self.rules.balance_counts_runnable)
     }
 
     fn queue_view(&self, env: &LbEnv, cpu: CpuId) -> QueueView {

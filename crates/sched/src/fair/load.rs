@@ -2,8 +2,26 @@
 
 use crate::features::Feat;
 use crate::ids::{CfsId, TaskId};
-use crate::state::{Sched, SchedEntity};
+use crate::state::{Sched, SchedAvg, SchedEntity};
 use wakelab_machine::CpuId;
+
+/// [`Sched::cpu_load`] of the averages of a root run queue; `queued` tells whether it counts what is
+/// queued.
+#[inline(always)]
+pub(crate) fn load_of(avg: &SchedAvg, queued: bool) -> u64 {
+    if queued {
+        avg.runnable_avg
+    } else {
+        avg.load_avg
+    }
+}
+
+/// [`Sched::cpu_util`] of the averages of a root run queue, on a CPU of this capacity.
+#[inline(always)]
+pub(crate) fn util_of(avg: &SchedAvg, util_est: bool, capacity: u64) -> u64 {
+    let estimate = if util_est { avg.util_est.enqueued } else { 0 };
+    avg.util_avg.max(u64::from(estimate)).min(capacity)
+}
 
 impl Sched {
     #[inline(always)]
@@ -21,12 +39,7 @@ impl Sched {
     /// always runs; before 5.7 (`cpu_runnable_load`) of what is queued there.
     #[inline(always)]
     pub fn cpu_load(&self, cpu: CpuId) -> u64 {
-        let avg = &self.cfs[cpu.index()].avg;
-        if self.rules.runnable_load {
-            avg.runnable_avg
-        } else {
-            avg.load_avg
-        }
+        load_of(&self.cfs[cpu.index()].avg, self.rules.runnable_load)
     }
 
     /// `cpu_load_without`: without what the task contributes (the kernel computes in 32 bits).
@@ -56,8 +69,14 @@ impl Sched {
 
     /// `cpu_util_cfs`: utilisation of the CPU by the fair class, at least the estimate for what is
     /// queued, at most its capacity.
+    #[inline(always)]
     pub fn cpu_util(&self, cpu: CpuId) -> u64 {
-        self.cpu_util_of(cpu, TaskId::NONE, false)
+        let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+        util_of(
+            &self.cfs[cpu.index()].avg,
+            self.feat.has(Feat::UTIL_EST),
+            capacity,
+        )
     }
 
     /// `cpu_util_cfs_boost`: at least the runnable average, so that contention shows.

@@ -113,6 +113,15 @@ pub struct CfsRq {
     pub runnable_weight: u64,
 }
 
+impl CfsRq {
+    /// The tasks that balancing counts; `runnable_only` leaves out those that sleep.
+    #[inline(always)]
+    pub(crate) fn tasks_to_balance(&self, runnable_only: bool) -> u32 {
+        let asleep = if runnable_only { self.h_nr_delayed } else { 0 };
+        self.h_nr_running - asleep
+    }
+}
+
 /// `struct rq`: a CPU's run queue.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]

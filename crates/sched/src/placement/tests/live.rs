@@ -6,7 +6,7 @@ use crate::ids::{Cookie, TaskId, TgId};
 use crate::placement::{Reason, wf};
 use crate::rules::{Release, Rules, Tunables};
 use crate::state::{Policy, Sched};
-use crate::touch::Line;
+use crate::touch::{Line, Touch};
 use crate::{fair::TaskSpec, state::LlcShared};
 use std::sync::Arc;
 use wakelab_machine::{CpuId, CpuMask, LlcId, Ns};
@@ -49,8 +49,8 @@ fn a_wakeup_of_a_task_with_an_idle_prev_goes_there() {
         (CpuId(5), Reason::TargetIdle)
     );
     assert_eq!(sched.tasks[waker.index()].wakee_flips, 1);
-    let remote: Vec<Line> = sched.touch.list.iter().map(|touch| touch.line).collect();
-    assert_eq!(remote, [Line::Rq(CpuId(5))], "read once, in another cache");
+    let remote = [Touch::of(Line::Rq(CpuId(5)), false)];
+    assert_eq!(sched.touch.list, remote, "read once, in another cache");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_failed_core_search_clears_the_flag_and_writes_the_line() {
         .touch
         .list
         .iter()
-        .any(|t| t.write && t.line == Line::LlcShared(LlcId(0)));
+        .any(|t| *t == Touch::of(Line::LlcShared(LlcId(0)), true));
     assert!(written);
     assert_eq!(sched.touch.scanned, 4);
 }
