@@ -1,7 +1,7 @@
 //! Several workloads in one run, of which one is measured.
 //!
 //! A shell launches them, each in a session and a process of its own: first those beside, in their
-//! order; when they have made no task for [`SETTLE`], the measured one. Each keeps its own numbers of
+//! order; when they have made no task for [`SETTLE`], the measured one. It can be told to sleep before it launches one. Each keeps its own numbers of
 //! tasks, roles, channels and cookies, which are translated here.
 
 use crate::object::sync::{SyncCounts, SyncObjects};
@@ -39,6 +39,8 @@ pub struct Command {
     pub attributes: Attributes,
     /// Whether its tasks are kernel threads.
     pub kernel: bool,
+    /// How long the shell sleeps before it launches it.
+    pub after: Ns,
 }
 
 /// What the shell does next.
@@ -46,6 +48,7 @@ pub struct Command {
 enum Shell {
     Launches { command: usize },
     Settles { tasks: usize, looks: u32 },
+    LaunchesMeasured,
     Waits,
 }
 
@@ -108,19 +111,16 @@ impl Combined {
     fn shell_op(&mut self) -> Op {
         match self.shell {
             Shell::Launches { command } if command < self.commands.len() => {
-                self.shell = Shell::Launches {
-                    command: command + 1,
-                };
-                launch(command)
+                let next = command + 1;
+                self.sleep_or_launch(command, Shell::Launches { command: next })
             }
-            Shell::Launches { command: 1 } => self.launch_measured(),
-            Shell::Launches { .. } => self.look(0),
-            Shell::Settles { tasks, looks } => {
-                if tasks == self.owners.len() || looks == MAX_LOOKS {
-                    self.launch_measured()
-                } else {
-                    self.look(looks)
-                }
+            Shell::Launches { command } if command > 1 => self.look(0),
+            Shell::Settles { tasks, looks } if tasks != self.owners.len() && looks < MAX_LOOKS => {
+                self.look(looks)
+            }
+            Shell::Launches { .. } | Shell::Settles { .. } | Shell::LaunchesMeasured => {
+                self.shell = Shell::LaunchesMeasured;
+                self.sleep_or_launch(0, Shell::Waits)
             }
             Shell::Waits => Op::Park,
         }
@@ -134,9 +134,17 @@ impl Combined {
         Op::Sleep(SETTLE)
     }
 
-    fn launch_measured(&mut self) -> Op {
-        self.shell = Shell::Waits;
-        launch(0)
+    /// The sleep before a command is launched, the first time that it is asked for; then the launch.
+    fn sleep_or_launch(&mut self, command: usize, then: Shell) -> Op {
+        let after = std::mem::take(&mut self.commands[command].command.after);
+        if after > Ns(0) {
+            return Op::Sleep(after);
+        }
+        self.shell = then;
+        Op::Fork(Spawn {
+            role: role_of(command, 0),
+            thread: false,
+        })
     }
 
     /// The command of a role, and the role there; none is the shell.
@@ -150,13 +158,6 @@ impl Combined {
 fn role_of(command: usize, role: u32) -> u32 {
     debug_assert!(role < 1 << ROLE_BITS, "a workload's roles are few");
     (command as u32 + 1) << ROLE_BITS | role
-}
-
-fn launch(command: usize) -> Op {
-    Op::Fork(Spawn {
-        role: role_of(command, 0),
-        thread: false,
-    })
 }
 
 impl Running {

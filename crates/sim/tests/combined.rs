@@ -12,8 +12,8 @@ use wakelab_sim::combined::SETTLE;
 use wakelab_sim::object::{Chan, ChanId};
 use wakelab_sim::rng::Rng;
 use wakelab_sim::{
-    Attributes, Combined, Engine, Grouping, Op, Outcome, RunConfig, RunError, Spawn, Start,
-    Workload,
+    Attributes, Combined, Command, Engine, Grouping, Op, Outcome, RunConfig, RunError, Spawn,
+    Start, Workload,
 };
 
 const MS: u64 = 1_000_000;
@@ -142,6 +142,34 @@ fn a_workload_alone_begins_at_once() {
     let booted = 1_000_000_000;
     let before = outcome.host.simulated.0 - booted;
     assert!(before < 3 * MS + 10 * MS, "{before}");
+}
+
+#[test]
+fn the_shell_sleeps_before_a_command_as_long_as_it_is_told() {
+    let after = |script: Script, ms: u64| Command {
+        after: Ns(ms * MS),
+        ..command(script)
+    };
+    let run = |measured_after, beside: Vec<u64>| {
+        let measured = after(measured(&[&[compute(1)]]), measured_after);
+        let beside = beside.into_iter();
+        let beside = beside.map(|ms| after(script(&[&[FOR_EVER]]), ms)).collect();
+        let combined = Combined::new(measured, beside);
+        let engine = Engine::new(&config(Grouping::Autogroup), combined);
+        let outcome = engine.run(&|| false).expect("it ends");
+        (outcome.host.simulated.0 - 1_000_000_000) / MS
+    };
+    let settle = SETTLE.0 / MS;
+    assert!((300..310).contains(&run(300, vec![])));
+    // The sleep begins when those beside have settled, and they are waited for after theirs.
+    for (measured, beside) in [(300, vec![0]), (0, vec![300, 50]), (700, vec![150])] {
+        let told = measured + beside.iter().sum::<u64>();
+        let began = run(measured, beside);
+        assert!(
+            (told + settle..told + settle + 20).contains(&began),
+            "{began}"
+        );
+    }
 }
 
 #[test]

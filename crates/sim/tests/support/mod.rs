@@ -7,6 +7,7 @@ mod work;
 pub use check::run_checked;
 use proptest::prelude::*;
 use std::sync::Arc;
+use wakelab_machine::Ns;
 use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_machine::topology::Machine;
 use wakelab_sched::features::{Feat, FeatureSet};
@@ -68,6 +69,7 @@ pub fn command(work: impl Workload + 'static) -> Command {
         work: Box::new(work),
         attributes: Attributes::default(),
         kernel: false,
+        after: Ns(0),
     }
 }
 
