@@ -14,7 +14,7 @@ mod tree;
 
 #[cfg(feature = "fault-injection")]
 pub use pick::fault;
-pub use steal::Steal;
+pub use steal::{Steal, StealSearch};
 
 use crate::ids::{Cookie, TaskId};
 use crate::state::{Mover, Sched};

@@ -1,16 +1,21 @@
 //! Core scheduling by its documented rules: what no recorded call shows.
 
+#[path = "support/steal.rs"]
+mod steal;
+
 use std::sync::Arc;
+use steal::steal;
 use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuId, CpuMask, Ns};
-use wakelab_sched::core_sched::Steal;
+use wakelab_sched::core_sched::{Steal, StealSearch};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
 use wakelab_sched::placement::wf;
 use wakelab_sched::state::{Mover, Pick, Policy};
+use wakelab_sched::touch::Touch;
 use wakelab_sched::{
-    Cookie, Feat, Features, Release, Rules, Sched, TaskId, TgId, Touches, Tunables,
+    Cookie, Feat, Features, Line, Release, Rules, Sched, TaskId, TgId, Touches, Tunables,
 };
 
 const START: u64 = 1_000_000_000;
@@ -143,10 +148,11 @@ fn stealing_looks_near_first_and_then_in_turn() {
         }
         sched.core.of_mut(CpuId(2)).core_cookie = Cookie(1);
         sched.core.of_mut(CpuId(2)).core_forceidle_count = 1;
+        sched.rq_mut(CpuId(2)).need_resched = false;
         assert!(sched.needs_core_balance(CpuId(2)));
         let expected = if holders.contains(&6) { 6 } else { taken_from };
         let before = sched.rq(CpuId(expected)).nr_running;
-        let p = sched.sched_core_balance(CpuId(2), Ns(START + 1_000_000));
+        let p = steal(&mut sched, CpuId(2), Ns(START + 1_000_000));
         let p = p.expect("one is taken");
         assert_eq!(
             sched.rq(CpuId(expected)).nr_running,
@@ -157,6 +163,62 @@ fn stealing_looks_near_first_and_then_in_turn() {
         assert_eq!(sched.tasks[p.index()].moved_by, Some(Mover::Stealing));
         assert!(sched.rq(CpuId(2)).need_resched);
     }
+}
+
+/// CPU 2 is forced idle beside CPU 6, which runs cookie 1; another task with that cookie waits on CPU 1,
+/// the last to be looked at.
+fn forced_idle_with_a_match_far_away() -> Sched {
+    let mut sched = sched();
+    task(&mut sched, 1, 1);
+    switch(&mut sched, 1);
+    task(&mut sched, 1, 1);
+    task(&mut sched, 2, 2);
+    // All joined at the same virtual time, and a tie stays with the CPU that picks.
+    task(&mut sched, 6, 1);
+    sched.switch_task(CpuId(6));
+    sched.rq_mut(CpuId(2)).need_resched = false;
+    assert!(sched.needs_core_balance(CpuId(2)));
+    sched
+}
+
+#[test]
+fn the_search_ends_when_its_cpu_must_reschedule() {
+    let mut sched = forced_idle_with_a_match_far_away();
+    let (cpu, now) = (CpuId(2), Ns(START));
+    let mut search = StealSearch::by(cpu);
+    let looked: Vec<u16> = std::iter::from_fn(|| sched.next_to_steal_from(&mut search))
+        .map(|src| src.0)
+        .collect();
+    assert_eq!(looked, [6, 3, 4, 5, 6, 7, 0, 1], "its core, then its LLC");
+    let mut search = StealSearch::by(cpu);
+    for _ in 0..3 {
+        let src = sched
+            .next_to_steal_from(&mut search)
+            .expect("more to look at");
+        let stolen = sched.try_steal_cookie(cpu, src, now);
+        assert!(
+            !matches!(stolen, Steal::Moved(_)),
+            "from {src:?}: {stolen:?}"
+        );
+    }
+    task(&mut sched, 2, 1);
+    assert!(sched.rq(cpu).need_resched);
+    assert_eq!(sched.next_to_steal_from(&mut search), None);
+    assert_eq!(sched.core.stolen, 0);
+}
+
+#[test]
+fn each_look_takes_both_locks() {
+    let mut sched = forced_idle_with_a_match_far_away();
+    let mut search = StealSearch::by(CpuId(2));
+    sched.touch.clear();
+    let src = sched.next_to_steal_from(&mut search).expect("the sibling");
+    let lock = |cpu| Touch {
+        line: Line::Rq(cpu),
+        write: true,
+    };
+    assert_eq!(sched.touch.list, [lock(CpuId(2)), lock(src)]);
+    assert_eq!(search.at(), Some(CpuId(6)));
 }
 
 #[test]

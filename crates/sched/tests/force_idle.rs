@@ -1,6 +1,10 @@
 //! FORCE_IDLE_PUSH and FORCE_IDLE_LB by their rules (docs/patches.md).
 
+#[path = "support/steal.rs"]
+mod steal;
+
 use std::sync::Arc;
+use steal::steal;
 use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuId, CpuMask, Ns};
@@ -87,7 +91,7 @@ fn forced(features: &[Feat], waiting: &[u64], others: &[(u16, u64)]) -> (Sched, 
 
 /// What the CPU that is forced idle does before it sleeps.
 fn balance(sched: &mut Sched) -> Option<TaskId> {
-    sched.sched_core_balance(CpuId(0), Ns(START + MS))
+    steal(sched, CpuId(0), Ns(START + MS))
 }
 
 fn cpu_of(sched: &Sched, p: TaskId) -> u16 {

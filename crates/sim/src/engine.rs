@@ -345,6 +345,7 @@ impl<W: Workload> Engine<W> {
             Phase::Block => self.block_done(cpu),
             Phase::Exit => self.exit_done(cpu),
             Phase::NewIdle => self.newidle_done(cpu),
+            Phase::CoreBalance => self.core_balance_goes_on(cpu),
             Phase::Idle | Phase::Spin => unreachable!("these phases wait for others"),
         }
     }

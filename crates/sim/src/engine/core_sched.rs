@@ -10,6 +10,7 @@ use super::cpu::Phase;
 use crate::work::Workload;
 use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::TaskId;
+use wakelab_sched::core_sched::StealSearch;
 use wakelab_sched::core_sched::prctl::CoreSchedCall;
 use wakelab_sched::state::{Mover, Pick};
 
@@ -159,16 +160,62 @@ impl<W: Workload> Engine<W> {
         self.preempting = preempting;
     }
 
-    /// A CPU that has just been forced idle looks for a task that fits, before it sleeps. Returns
-    /// what that took, ns.
-    pub(super) fn core_balance(&mut self, cpu: CpuId, lead: u64) -> u64 {
-        if !self.sched.needs_core_balance(cpu) {
+    /// A CPU that has just been forced idle will look for a task that fits, before it sleeps. It runs the
+    /// idle task by then (`__balance_callbacks` after the switch).
+    pub(super) fn begin_core_balance(&mut self, cpu: CpuId, prev: TaskId, cost: u64) {
+        let cost = cost + self.pay(cpu, cost);
+        self.count_switch(prev);
+        self.becomes_idle(cpu);
+        self.cpus[cpu.index()].rare.stealing = StealSearch::by(cpu);
+        self.set_phase(cpu, Phase::CoreBalance, self.now + cost);
+    }
+
+    /// The search has the locks for the CPU that it is at.
+    pub(super) fn core_balance_goes_on(&mut self, cpu: CpuId) {
+        let cost = self.try_steal(cpu);
+        self.look_further(cpu, cost);
+    }
+
+    /// Interrupts are off while the search waits for locks or has them. One that came meanwhile is taken
+    /// right after.
+    pub(super) fn irq_in_core_balance(&mut self, cpu: CpuId) {
+        let slot = &mut self.cpus[cpu.index()];
+        if slot.op_at > self.now {
+            slot.irq_at = slot.op_at;
+            return self.arm(cpu);
+        }
+        let cost = self.try_steal(cpu) + self.prices.ipi_receive;
+        let cost = cost + self.irq_work(cpu);
+        self.look_further(cpu, cost);
+    }
+
+    /// Takes a task off the CPU that the search is at, if there is one. Returns what it took, ns.
+    fn try_steal(&mut self, cpu: CpuId) -> u64 {
+        let Some(src) = self.cpus[cpu.index()].rare.stealing.at() else {
             return 0;
+        };
+        self.sched.touch.clear();
+        self.sched.try_steal_cookie(cpu, src, Ns(self.now));
+        let cost = self.pay(cpu, 0);
+        self.notify_balanced(cpu, self.now + cost);
+        cost
+    }
+
+    /// Goes to the next CPU, unless this one must reschedule or has looked at all.
+    fn look_further(&mut self, cpu: CpuId, lead: u64) {
+        self.sched.touch.clear();
+        let search = &mut self.cpus[cpu.index()].rare.stealing;
+        if self.sched.next_to_steal_from(search).is_some() {
+            let cost = lead + self.pay(cpu, lead);
+            return self.set_phase(cpu, Phase::CoreBalance, self.now + cost);
+        }
+        self.sched.end_core_balance(cpu, Ns(self.now));
+        let lead = lead + self.pay(cpu, lead);
+        self.notify_balanced(cpu, self.now + lead);
+        if self.has_to_run(cpu) {
+            return self.leave_idle(cpu, lead);
         }
         self.sched.touch.clear();
-        self.sched.sched_core_balance(cpu, Ns(self.now));
-        let cost = self.pay(cpu, lead);
-        self.notify_balanced(cpu, self.now + lead + cost);
-        cost
+        self.enter_idle_loop(cpu, TaskId::NONE, lead);
     }
 }

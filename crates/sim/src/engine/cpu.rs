@@ -4,6 +4,7 @@ use crate::price::FULL_SPEED;
 use crate::queue::NEVER;
 use wakelab_machine::CpuId;
 use wakelab_sched::TaskId;
+use wakelab_sched::core_sched::StealSearch;
 
 /// What `op_at` of a CPU means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,9 @@ pub(super) enum Phase {
     /// The task that ran has gone, and the CPU looks for another to pull (`newidle_balance`). It is
     /// not idle yet for others, and takes no interrupt until the pass is over.
     NewIdle,
+    /// The CPU is forced idle and looks for a task to steal, before it enters the idle loop. The phase
+    /// ends when it has the locks for the next CPU to look at.
+    CoreBalance,
     /// The running task ends.
     Exit,
 }
@@ -86,6 +90,8 @@ pub(super) struct Rare {
     pub distributed: usize,
     /// When each domain of the newly-idle balance under way is done with, ns.
     pub newidle_steps: Vec<u64>,
+    /// How far it is in its search for a task to steal.
+    pub stealing: StealSearch,
     /// The task that it wakes, until `queue_at`.
     pub chosen: Chosen,
 }

@@ -165,15 +165,20 @@ impl<W: Workload> Engine<W> {
     fn enter_idle(&mut self, cpu: CpuId, prev: TaskId, cost: u64) {
         self.sched.touch.clear();
         self.sched.update_idle_core(cpu);
+        if self.sched.core.enabled && self.sched.needs_core_balance(cpu) {
+            return self.begin_core_balance(cpu, prev, cost);
+        }
+        self.enter_idle_loop(cpu, prev, cost);
+    }
+
+    /// The idle loop up to the idle state, `cost` ns after the event.
+    pub(super) fn enter_idle_loop(&mut self, cpu: CpuId, prev: TaskId, cost: u64) {
         let expected = self.cpus[cpu.index()].rare.idle_avg;
         let stop_tick = expected > self.tick_ns;
         if stop_tick {
             self.sched.nohz_balance_enter_idle(cpu);
         }
         let mut cost = cost + self.pay(cpu, cost) + self.prices.idle_enter;
-        if self.sched.core.enabled {
-            cost += self.core_balance(cpu, cost);
-        }
         cost += self.idle_loop_balance(cpu, cost);
         self.count_switch(prev);
         self.becomes_idle(cpu);
@@ -211,7 +216,7 @@ impl<W: Workload> Engine<W> {
         self.siblings_changed(cpu, true);
     }
 
-    fn becomes_idle(&mut self, cpu: CpuId) {
+    pub(super) fn becomes_idle(&mut self, cpu: CpuId) {
         let slot = &mut self.cpus[cpu.index()];
         if !std::mem::replace(&mut slot.is_busy, false) {
             return;
@@ -232,17 +237,13 @@ impl<W: Workload> Engine<W> {
 
     /// An interrupt from another CPU, or the end of an idle state.
     pub(super) fn irq(&mut self, cpu: CpuId) {
-        if self.cpus[cpu.index()].phase == Phase::NewIdle {
-            return self.defer_irq(cpu);
+        match self.cpus[cpu.index()].phase {
+            Phase::NewIdle => return self.defer_irq(cpu),
+            Phase::CoreBalance => return self.irq_in_core_balance(cpu),
+            _ => {}
         }
-        let slot = &mut self.cpus[cpu.index()];
-        slot.irq_at = NEVER;
-        let kicked = std::mem::take(&mut slot.kicked);
-        let idle = slot.phase == Phase::Idle;
-        let mut cost = self.ttwu_pending(cpu);
-        if kicked {
-            cost += self.balance_softirq(cpu, cost);
-        }
+        let idle = self.cpus[cpu.index()].phase == Phase::Idle;
+        let cost = self.irq_work(cpu);
         if idle {
             if self.has_to_run(cpu) {
                 return self.leave_idle(cpu, cost);
@@ -251,6 +252,19 @@ impl<W: Workload> Engine<W> {
         }
         self.delay(cpu, cost + self.prices.ipi_receive);
         self.resched_now(cpu);
+    }
+
+    /// What an interrupt from another CPU is for. Returns what it took, ns.
+    #[inline]
+    pub(super) fn irq_work(&mut self, cpu: CpuId) -> u64 {
+        let slot = &mut self.cpus[cpu.index()];
+        slot.irq_at = NEVER;
+        let kicked = std::mem::take(&mut slot.kicked);
+        let mut cost = self.ttwu_pending(cpu);
+        if kicked {
+            cost += self.balance_softirq(cpu, cost);
+        }
+        cost
     }
 
     /// Interrupts are off in a newly-idle balance; it ends with the domain that it is at.

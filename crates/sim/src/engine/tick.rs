@@ -14,7 +14,8 @@ impl<W: Workload> Engine<W> {
     }
 
     pub(super) fn tick(&mut self, cpu: CpuId) {
-        let idle = self.cpus[cpu.index()].phase == Phase::Idle;
+        let phase = self.cpus[cpu.index()].phase;
+        let idle = matches!(phase, Phase::Idle | Phase::CoreBalance);
         self.cpus[cpu.index()].tick_at = self.now + self.tick_ns;
         self.sched.touch.clear();
         self.sched.update_rq_clock(cpu, Ns(self.now));
@@ -30,7 +31,7 @@ impl<W: Workload> Engine<W> {
         if balance.rebalance {
             cost += self.balance_softirq(cpu, cost);
         }
-        if idle {
+        if phase == Phase::Idle {
             return self.idle_tick(cpu, cost);
         }
         self.delay(cpu, cost);
