@@ -213,10 +213,7 @@ fn each_look_takes_both_locks() {
     let mut search = StealSearch::by(CpuId(2));
     sched.touch.clear();
     let src = sched.next_to_steal_from(&mut search).expect("the sibling");
-    let lock = |cpu| Touch {
-        line: Line::Rq(cpu),
-        write: true,
-    };
+    let lock = |cpu| Touch::of(Line::Rq(cpu), true);
     assert_eq!(sched.touch.list, [lock(CpuId(2)), lock(src)]);
     assert_eq!(search.at(), Some(CpuId(6)));
 }

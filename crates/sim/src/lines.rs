@@ -10,11 +10,15 @@
 //! nothing. The first read after a write fetches the line by distance; that occupies the line only
 //! for as long as its owner's LLC needs to serve a request (the in-LLC transfer time), since the
 //! owner keeps its copy.
+//!
+//! With core scheduling the CPUs of a core have one lock for their run queues, the leader's, which is held
+//! from the pick to the end of the switch: a sibling, or whoever wakes a task there, waits for that long.
 
 use crate::outcome::LineRow;
 use crate::price::{Place, Prices};
 use wakelab_machine::CpuId;
-use wakelab_sched::{Touch, Touches};
+use wakelab_sched::touch::LineKind;
+use wakelab_sched::{Line, Touch, Touches};
 
 /// One line.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +62,8 @@ pub struct Lines {
     copies: Vec<u64>,
     /// How many words of `copies` a line has.
     words: usize,
+    /// The CPU whose run queue's lock each CPU takes, once core scheduling is in force; empty before.
+    leaders: Vec<CpuId>,
     /// Where the lines of each kind begin in `states`.
     first: [usize; KINDS],
     /// Sum of waits by kind of line, ns, for the report of what saturates.
@@ -100,6 +106,7 @@ impl Lines {
             states: vec![state; count],
             copies: vec![u64::MAX; count * words],
             words,
+            leaders: Vec::new(),
             first,
             waited: [0; KINDS],
             transfers: [0; KINDS],
@@ -140,6 +147,23 @@ impl Lines {
         Paid { wait, transfer }
     }
 
+    /// From now on CPUs take the locks of these ones' run queues instead of their own (`rq_lockp`).
+    pub fn share_locks(&mut self, leaders: impl Iterator<Item = CpuId>) {
+        self.leaders.clear();
+        self.leaders.extend(leaders);
+    }
+
+    /// The lock of a CPU's run queue is held until then. Nothing is noted unless locks are shared: what
+    /// others wait for is then its line alone.
+    #[inline]
+    pub fn hold(&mut self, cpu: CpuId, until: u64) {
+        if let Some(&leader) = self.leaders.get(cpu.index()) {
+            let index = self.first[LineKind::Rq as usize] + leader.index();
+            let state = &mut self.states[index];
+            state.free_at = state.free_at.max(until);
+        }
+    }
+
     /// Forgets what was counted, not who owns which line.
     pub fn reset_counters(&mut self) {
         self.waited = [0; KINDS];
@@ -172,10 +196,37 @@ impl Lines {
         let mut paid = Paid::default();
         let (place, llc) = (prices.place(cpu), prices.llc(cpu));
         let by = Accessor { place, llc, now };
+        if !self.leaders.is_empty() {
+            return self.charge_by_core(touches, by, lead, prices);
+        }
         for &touch in &touches.list {
             let one = self.access(touch, by, lead + paid.total(), prices);
             paid.wait += one.wait;
             paid.transfer += one.transfer;
+        }
+        paid
+    }
+
+    /// The same with shared locks: the line of a run queue whose lock is another's comes after that.
+    #[inline(never)]
+    fn charge_by_core(
+        &mut self,
+        touches: &Touches,
+        by: Accessor,
+        lead: u64,
+        prices: &Prices,
+    ) -> Paid {
+        let mut paid = Paid::default();
+        for &touch in &touches.list {
+            let locks = touch.kind == LineKind::Rq && touch.write;
+            let leader = locks.then(|| self.leaders[touch.number as usize]);
+            let lock = leader.map(|leader| Touch::of(Line::Rq(leader), true));
+            let own = (lock != Some(touch)).then_some(touch);
+            for touch in [lock, own].into_iter().flatten() {
+                let one = self.access(touch, by, lead + paid.total(), prices);
+                paid.wait += one.wait;
+                paid.transfer += one.transfer;
+            }
         }
         paid
     }
@@ -185,7 +236,7 @@ impl Lines {
 mod tests {
     use super::*;
     use wakelab_machine::topology::Machine;
-    use wakelab_sched::{Line, TgId};
+    use wakelab_sched::TgId;
 
     const LOAD_AVG: Line = Line::TgLoadAvg(TgId::ROOT);
 
@@ -244,6 +295,31 @@ mod tests {
             .collect();
         assert!(waits.windows(2).all(|w| w[0] <= w[1]) && waits[19] > waits[1]);
         assert_eq!(lines.write(CpuId(3), 1_000_000, 0, &prices).wait, 0);
+    }
+
+    #[test]
+    fn with_shared_locks_siblings_wait_for_each_other() {
+        let (prices, mut lines) = setup();
+        // CPU n and n + 192 are siblings there.
+        let (leader, sibling, far) = (CpuId(0), CpuId(192), CpuId(100));
+        let mut touches = Touches::default();
+        touches.write(Line::Rq(sibling));
+        let mut charge = |lines: &mut Lines, cpu, now| lines.charge(&touches, cpu, now, 0, &prices);
+        lines.hold(leader, 5000);
+        assert_eq!(
+            charge(&mut lines, sibling, 1000).wait,
+            0,
+            "each has its own"
+        );
+        lines.share_locks((0..384).map(|cpu| CpuId(cpu % 192)));
+        lines.hold(sibling, 9000);
+        assert_eq!(charge(&mut lines, sibling, 6000).wait, 3000);
+        let both = 2 * prices.transfer(leader, far);
+        assert_eq!(
+            charge(&mut lines, far, 20_000).transfer,
+            both,
+            "lock and queue"
+        );
     }
 
     #[test]

@@ -67,9 +67,27 @@ impl<W: Workload> Engine<W> {
             self.note_forced_idle();
             cost += self.tell_siblings(cpu, cost);
         }
+        let held = cost + self.switch_cost(cpu, prev, next);
+        self.lines.hold(cpu, self.now + held);
         self.go_on_with(cpu, prev, next, cost);
         if core_wide {
             self.stop_siblings(cpu);
+        }
+    }
+
+    /// What a switch takes beside the pick, with the run queue's lock held (up to `finish_lock_switch`), ns.
+    fn switch_cost(&self, cpu: CpuId, prev: TaskId, next: TaskId) -> u64 {
+        if next.is_none() || next == prev {
+            return 0;
+        }
+        self.prices.context_switch + self.mm_switch_cost(cpu, next)
+    }
+
+    /// Core scheduling may be in force by now: CPUs of a core then have one lock.
+    pub(super) fn core_scheduling_may_begin(&mut self) {
+        if self.sched.core.enabled {
+            let leaders = self.sched.core.rqs.iter().map(|rq| rq.leader);
+            self.lines.share_locks(leaders);
         }
     }
 
@@ -133,6 +151,7 @@ impl<W: Workload> Engine<W> {
         lead: u64,
     ) {
         let result = self.sched.sched_core_share_pid(p, call);
+        self.core_scheduling_may_begin();
         self.work.core_sched_done(p, result);
         let told: Vec<CpuId> = self.sched.lb.arrivals.drain(..).collect();
         let others = || told.iter().copied().filter(|&other| other != cpu);

@@ -68,6 +68,7 @@ impl<W: Workload> Engine<W> {
         self.sched.touch.write(Line::Rq(target));
         self.enqueue_woken(p, target, wake_flags);
         let cost = self.prices.wakeup / 2 + self.pay(cpu, 0);
+        self.lines.hold(target, self.now + cost);
         cost + self.notify_resched(cpu, target, self.now + cost)
     }
 

@@ -143,14 +143,22 @@ impl<W: Workload> Engine<W> {
     }
 
     /// The cost of another address space than the last one here, ns.
-    fn mm_switch(&mut self, cpu: CpuId, next: TaskId) -> u64 {
+    pub(super) fn mm_switch_cost(&self, cpu: CpuId, next: TaskId) -> u64 {
         let mm = self.sched.tasks[next.index()].mm;
-        let last = &mut self.sched.rq_mut(cpu).last_mm;
-        if *last == mm || mm == NO_MM {
+        if self.sched.rq(cpu).last_mm == mm || mm == NO_MM {
             return 0;
         }
-        *last = mm;
         self.prices.process_switch
+    }
+
+    /// Switches to a task's address space. Returns what it took, ns.
+    fn mm_switch(&mut self, cpu: CpuId, next: TaskId) -> u64 {
+        let cost = self.mm_switch_cost(cpu, next);
+        let mm = self.sched.tasks[next.index()].mm;
+        if mm != NO_MM {
+            self.sched.rq_mut(cpu).last_mm = mm;
+        }
+        cost
     }
 
     /// What a task pays for its cold caches after a move, ns.

@@ -210,7 +210,9 @@ impl<W: Workload> Engine<W> {
         rq.wake_list = list;
         rq.ttwu_pending = false;
         self.sched.sync_idle(cpu);
-        count * (self.prices.wakeup / 2) + self.pay(cpu, 0)
+        let cost = count * (self.prices.wakeup / 2) + self.pay(cpu, 0);
+        self.lines.hold(cpu, self.now + cost);
+        cost
     }
 
     /// Charges the lines and searches that the last operation on the scheduler noted. Returns what
@@ -250,6 +252,7 @@ impl<W: Workload> Engine<W> {
             cookie: attributes.cookie.unwrap_or(from.cookie),
         };
         let child = self.add_task(&spec, session, spawn.role);
+        self.core_scheduling_may_begin();
         self.sched.touch.clear();
         self.tasks[child.index()].placed.queued_at = self.now;
         let target = match attributes.start {
