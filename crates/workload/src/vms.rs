@@ -25,6 +25,7 @@ pub use hwlat::Hwlat;
 use hwlat::Noise;
 use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuId, Ns};
+use wakelab_sched::core_sched::prctl::{Command, CoreSchedCall, Scope};
 use wakelab_sched::{Cookie, Sched, TaskId};
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
@@ -45,12 +46,24 @@ pub struct Vms {
     pub vmm: Option<Cycle>,
     /// `--hwlat`: the tracer in the last machine.
     pub hwlat: Option<Hwlat>,
-    /// `--cookies`: whether each machine has a cookie.
-    pub cookies: bool,
+    /// `--cookies`: whether each machine has a cookie, and since when.
+    pub cookies: Cookies,
     /// `--start`: where busy vCPUs are at the start.
     pub start: StartPlace,
     /// `-t`: how long; none is for ever, for what runs beside another workload.
     pub time: Option<Ns>,
+}
+
+/// Whether each machine has a core-scheduling cookie, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cookies {
+    /// It has none.
+    None,
+    /// Its threads are made with it.
+    Vm,
+    /// The main task gives it to them by `prctl` when all are made: by then they run where they were placed
+    /// without cookies.
+    VmByPrctl,
 }
 
 /// Where busy vCPUs are at the start.
@@ -87,6 +100,23 @@ impl Vms {
         self.vcpus + u32::from(self.vmm.is_some())
     }
 
+    /// The call of this number by which the main task gives cookies, if there are so many: of each machine
+    /// one to its first thread, which the main task then takes over and hands on to the others.
+    fn prctl(&self, number: u32) -> Option<CoreSchedCall> {
+        let calls = self.threads_of_each() + 1;
+        let (vm, call) = (number / calls, number % calls);
+        let (command, thread) = match call {
+            0 => (Command::Create, 0),
+            1 => (Command::ShareFrom, 0),
+            _ => (Command::ShareTo, call - 1),
+        };
+        (vm < self.vms).then_some(CoreSchedCall {
+            command,
+            pid: Some(TaskId(vm * self.threads_of_each() + thread + 1)),
+            scope: Scope::Thread,
+        })
+    }
+
     /// The thread that a role is: its machine, and its vCPU or none for the VMM thread.
     fn thread(&self, role: u32) -> (u32, Option<u32>) {
         let (vm, thread) = (
@@ -118,7 +148,12 @@ impl Benchmark for Vms {
         add("load", self.load.map(|cycle| cycle.to_string()));
         add("hwlat", self.hwlat.map(|hwlat| hwlat.to_string()));
         add("vmm", self.vmm.map(|cycle| cycle.to_string()));
-        add("cookies", (!self.cookies).then(|| "none".to_owned()));
+        let cookies = match self.cookies {
+            Cookies::Vm => None,
+            Cookies::None => Some("none"),
+            Cookies::VmByPrctl => Some("prctl"),
+        };
+        add("cookies", cookies.map(str::to_owned));
         let matched = self.start == StartPlace::Matched;
         add("start", matched.then(|| "matched".to_owned()));
         if let Some(time) = self.time {
@@ -186,6 +221,8 @@ enum State {
 pub struct Run {
     spec: Vms,
     main: MainTask,
+    /// How many calls of `prctl` the main task has made.
+    prctl: u32,
     states: Vec<State>,
     /// CPUs of each core.
     cores: Vec<Vec<CpuId>>,
@@ -210,6 +247,7 @@ impl Run {
         Run {
             spec: *spec,
             main: main.unparking(tracer),
+            prctl: 0,
             states: Vec::new(),
             census: Census::new(&cores),
             cores,
@@ -248,10 +286,21 @@ impl Run {
         Some(core[vcpu % threads % core.len()])
     }
 
+    fn main_op(&mut self) -> Op {
+        if self.spec.cookies == Cookies::VmByPrctl
+            && self.main.has_made_all()
+            && let Some(call) = self.spec.prctl(self.prctl)
+        {
+            self.prctl += 1;
+            return Op::CoreSched(call);
+        }
+        self.main.next_op()
+    }
+
     /// The next operation of a thread, and its state after that.
     fn step(&mut self, task: TaskId, state: State, hwlat: Hwlat, rng: &mut Rng) -> (Op, State) {
         match state {
-            State::Main => (self.main.next_op(), state),
+            State::Main => (self.main_op(), state),
             State::Idle => (Op::Park, state),
             State::Busy => (FOR_EVER, state),
             State::Offset(cycle, slack) => {
@@ -304,7 +353,7 @@ impl Workload for Run {
     fn attributes(&self, role: u32) -> Attributes {
         let cookie = Cookie(u64::from(self.spec.thread(role).0) + 1);
         Attributes {
-            cookie: self.spec.cookies.then_some(cookie),
+            cookie: (self.spec.cookies == Cookies::Vm).then_some(cookie),
             start: match self.spec.start {
                 StartPlace::AsItComes => None,
                 StartPlace::Matched => self.matched_cpu(role),

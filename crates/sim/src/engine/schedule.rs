@@ -153,12 +153,13 @@ impl<W: Workload> Engine<W> {
 
     /// Switches to a task's address space. Returns what it took, ns.
     fn mm_switch(&mut self, cpu: CpuId, next: TaskId) -> u64 {
-        let cost = self.mm_switch_cost(cpu, next);
         let mm = self.sched.tasks[next.index()].mm;
-        if mm != NO_MM {
-            self.sched.rq_mut(cpu).last_mm = mm;
+        let last = &mut self.sched.rq_mut(cpu).last_mm;
+        if *last == mm || mm == NO_MM {
+            return 0;
         }
-        cost
+        *last = mm;
+        self.prices.process_switch
     }
 
     /// What a task pays for its cold caches after a move, ns.
@@ -263,7 +264,7 @@ impl<W: Workload> Engine<W> {
     }
 
     /// What an interrupt from another CPU is for. Returns what it took, ns.
-    #[inline]
+    #[inline(always)]
     pub(super) fn irq_work(&mut self, cpu: CpuId) -> u64 {
         let slot = &mut self.cpus[cpu.index()];
         slot.irq_at = NEVER;

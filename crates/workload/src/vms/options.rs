@@ -1,6 +1,6 @@
 //! The command line of `vms`.
 
-use super::{Hwlat, StartPlace, Vms};
+use super::{Cookies, Hwlat, StartPlace, Vms};
 use crate::command_line::WorkloadError;
 use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
 use crate::quantity::{Cycle, seconds};
@@ -17,7 +17,7 @@ struct Given {
     load: Option<Cycle>,
     vmm: Option<Cycle>,
     hwlat: Option<Hwlat>,
-    no_cookies: bool,
+    cookies: Option<Cookies>,
     matched: bool,
     time: Option<Ns>,
 }
@@ -43,7 +43,7 @@ const fn text(
 const GRAMMAR: Grammar<Given> = Grammar {
     benchmark: NAME,
     expected: "expected -n/--vms N, -v/--vcpus N, -b/--busy N, -l/--load RUN/PERIOD, \
-         -m/--vmm RUN/PERIOD, -w/--hwlat width=TIME,period=TIME,threshold=TIME, -c/--cookies vm|none, \
+         -m/--vmm RUN/PERIOD, -w/--hwlat width=TIME,period=TIME,threshold=TIME, -c/--cookies vm|none|prctl, \
          -s/--start as-it-comes|matched or -t/--timeout TIME",
     options: &[
         number('n', "vms", 1, |g, n| g.vms = Some(n as u32)),
@@ -61,8 +61,13 @@ const GRAMMAR: Grammar<Given> = Grammar {
             g.hwlat = Some(Hwlat::read(text)?);
             Some(())
         }),
-        text('c', "cookies", "vm or none", |g, text| {
-            g.no_cookies = either(text, "vm", "none")?;
+        text('c', "cookies", "vm, none or prctl", |g, text| {
+            g.cookies = Some(match text {
+                "vm" => Cookies::Vm,
+                "none" => Cookies::None,
+                "prctl" => Cookies::VmByPrctl,
+                _ => return None,
+            });
             Some(())
         }),
         text('s', "start", "as-it-comes or matched", |g, text| {
@@ -97,7 +102,7 @@ pub(super) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vms, Wor
         load: given.load,
         vmm: given.vmm,
         hwlat: given.hwlat,
-        cookies: !given.no_cookies,
+        cookies: given.cookies.unwrap_or(Cookies::Vm),
         start: if given.matched {
             StartPlace::Matched
         } else {

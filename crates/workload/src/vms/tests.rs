@@ -24,7 +24,7 @@ fn the_mails_set_up_is_understood() {
     let spec = read(MAIL).unwrap();
     assert_eq!((spec.vms, spec.vcpus, spec.busy), (8, 8, 7));
     assert_eq!((spec.tasks(), spec.time), (72, Some(Ns(10_000_000_000))));
-    assert!(spec.cookies && spec.load.is_none());
+    assert!(spec.cookies == Cookies::Vm && spec.load.is_none());
     assert_eq!(spec.hwlat.unwrap().width, Ns(100_000_000));
     let tenth = spec.scaled(0.1).command_line();
     assert!(tenth.ends_with(" -t 1s"), "{tenth}");
@@ -75,6 +75,45 @@ fn threads_of_a_machine_share_a_cookie_that_no_other_has() {
     assert_eq!(
         cookies("--vms 2 --vcpus 1 --cookies none -t 1"),
         [None, None]
+    );
+}
+
+#[test]
+fn cookies_by_prctl_come_when_all_threads_are_made() {
+    let mut run = run("--vms 2 --vcpus 2 --cookies prctl -t 1", "smt2-8");
+    let roles = 1..run.max_tasks() as u32;
+    assert!(
+        roles
+            .into_iter()
+            .all(|role| run.attributes(role).cookie.is_none())
+    );
+    run.spawned(0, TaskId(0));
+    let mut rng = Rng::stream(1, 0);
+    let mut calls = Vec::new();
+    let mut made = 0;
+    loop {
+        match run.next_op(TaskId(0), &mut rng) {
+            Op::Fork(_) => made += 1,
+            Op::CoreSched(call) => {
+                assert_eq!((made, call.scope), (4, Scope::Thread));
+                calls.push((call.command, call.pid));
+            }
+            Op::Join => break,
+            _ => {}
+        }
+    }
+    let (create, from, to) = (Command::Create, Command::ShareFrom, Command::ShareTo);
+    let of = [
+        (create, 1),
+        (from, 1),
+        (to, 2),
+        (create, 3),
+        (from, 3),
+        (to, 4),
+    ];
+    assert_eq!(
+        calls,
+        of.map(|(command, thread)| (command, Some(TaskId(thread))))
     );
 }
 
@@ -176,7 +215,7 @@ proptest! {
     #[test]
     fn what_it_prints_it_reads(
         vms in 1u32..50, vcpus in 1u32..50, busy: u32, load: bool, vmm: bool, hwlat: bool,
-        cookies: bool, matched: bool, ns in 2u64..1_000_000_000, time in 1u64..1_000_000_000_000,
+        cookies in 0usize..3, matched: bool, ns in 2u64..1_000_000_000, time in 1u64..1_000_000_000_000,
     ) {
         let cycle = Cycle { run: Ns(ns / 2), period: Ns(ns) };
         let spec = Vms {
@@ -186,7 +225,7 @@ proptest! {
             load: load.then_some(cycle),
             vmm: vmm.then_some(cycle),
             hwlat: hwlat.then_some(Hwlat { width: cycle.run, period: cycle.period, threshold: Ns(ns) }),
-            cookies,
+            cookies: [Cookies::None, Cookies::Vm, Cookies::VmByPrctl][cookies],
             start: if matched { StartPlace::Matched } else { StartPlace::AsItComes },
             time: Some(Ns(time)),
         };
