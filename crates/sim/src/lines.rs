@@ -304,7 +304,7 @@ mod tests {
         let (leader, sibling, far) = (CpuId(0), CpuId(192), CpuId(100));
         let mut touches = Touches::default();
         touches.write(Line::Rq(sibling));
-        let mut charge = |lines: &mut Lines, cpu, now| lines.charge(&touches, cpu, now, 0, &prices);
+        let charge = |lines: &mut Lines, cpu, now| lines.charge(&touches, cpu, now, 0, &prices);
         lines.hold(leader, 5000);
         assert_eq!(
             charge(&mut lines, sibling, 1000).wait,
