@@ -344,8 +344,7 @@ impl<W: Workload> Engine<W> {
             Phase::Compute | Phase::Timed => self.compute_done(cpu),
             Phase::Block => self.block_done(cpu),
             Phase::Exit => self.exit_done(cpu),
-            Phase::NewIdle => self.newidle_done(cpu),
-            Phase::CoreBalance => self.core_balance_goes_on(cpu),
+            Phase::NewIdle | Phase::CoreBalance => self.looked_for_work(cpu),
             Phase::Idle | Phase::Spin => unreachable!("these phases wait for others"),
         }
     }

@@ -96,6 +96,15 @@ impl<W: Workload> Engine<W> {
         self.switch_to_next(cpu, prev);
     }
 
+    /// A look for other work is over, or one of its steps.
+    #[inline(never)]
+    pub(super) fn looked_for_work(&mut self, cpu: CpuId) {
+        match self.cpus[cpu.index()].phase {
+            Phase::CoreBalance => self.core_balance_goes_on(cpu),
+            _ => self.newidle_done(cpu),
+        }
+    }
+
     /// A newly-idle balance is over. If all that it brought are tasks that sleep, the pick leaves
     /// nothing, and the CPU looks once more.
     pub(super) fn newidle_done(&mut self, cpu: CpuId) {
@@ -246,12 +255,11 @@ impl<W: Workload> Engine<W> {
 
     /// An interrupt from another CPU, or the end of an idle state.
     pub(super) fn irq(&mut self, cpu: CpuId) {
-        match self.cpus[cpu.index()].phase {
-            Phase::NewIdle => return self.defer_irq(cpu),
-            Phase::CoreBalance => return self.irq_in_core_balance(cpu),
-            _ => {}
+        let phase = self.cpus[cpu.index()].phase;
+        if matches!(phase, Phase::NewIdle | Phase::CoreBalance) {
+            return self.irq_while_looking(cpu, phase);
         }
-        let idle = self.cpus[cpu.index()].phase == Phase::Idle;
+        let idle = phase == Phase::Idle;
         let cost = self.irq_work(cpu);
         if idle {
             if self.has_to_run(cpu) {
@@ -261,6 +269,14 @@ impl<W: Workload> Engine<W> {
         }
         self.delay(cpu, cost + self.prices.ipi_receive);
         self.resched_now(cpu);
+    }
+
+    #[inline(never)]
+    fn irq_while_looking(&mut self, cpu: CpuId, phase: Phase) {
+        match phase {
+            Phase::CoreBalance => self.irq_in_core_balance(cpu),
+            _ => self.defer_irq(cpu),
+        }
     }
 
     /// What an interrupt from another CPU is for. Returns what it took, ns.
