@@ -1,6 +1,8 @@
 //! The `sched_features` words: which there are in a release, what they mean, whether the model acts
 //! on them, and the kernel's syntax for setting them.
 
+mod order;
+mod rows;
 mod table;
 mod words;
 
@@ -60,6 +62,8 @@ pub enum Feat {
     SIS_AVG_CPU,
     CLUSTER_SCAN,
     SYNC_STAY,
+    HZ_BW,
+    MIGRATION_RATELIMIT,
 }
 
 impl Feat {
@@ -70,12 +74,12 @@ impl Feat {
 
     /// What the table says of it.
     pub fn word(self) -> &'static Word {
-        &table::TABLE[self as usize]
+        &rows::TABLE[self as usize]
     }
 
     /// The feature with exactly this name.
     pub fn from_name(name: &str) -> Option<Feat> {
-        table::TABLE
+        rows::TABLE
             .iter()
             .find(|word| word.name == name)
             .map(|word| word.feat)
@@ -90,7 +94,7 @@ impl Features {
     /// What is on in a release unless somebody says otherwise.
     pub fn defaults(release: Release) -> Features {
         let mut features = Features(0);
-        table::TABLE
+        rows::TABLE
             .iter()
             .filter(|word| word.default_in(release) == Some(true))
             .for_each(|word| features.set(word.feat, true));
@@ -130,7 +134,7 @@ impl Features {
 #[cfg(test)]
 mod tests {
     use super::Feat::*;
-    use super::table::TABLE;
+    use super::rows::TABLE;
     use super::*;
 
     #[test]

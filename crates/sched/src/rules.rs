@@ -11,6 +11,8 @@ pub enum Release {
     V5_19,
     /// 6.5: CFS, SIS_UTIL.
     V6_5,
+    /// 6.6: EEVDF as it was merged.
+    V6_6,
     /// 6.12: EEVDF, delayed dequeue.
     V6_12,
     /// 6.18: slices are protected only as far as the shortest slice that waits.
@@ -19,10 +21,11 @@ pub enum Release {
 
 impl Release {
     /// All of them, oldest first.
-    pub const ALL: [Release; 5] = [
+    pub const ALL: [Release; 6] = [
         Release::V5_2,
         Release::V5_19,
         Release::V6_5,
+        Release::V6_6,
         Release::V6_12,
         Release::V6_18,
     ];
@@ -33,6 +36,7 @@ impl Release {
             Release::V5_2 => "5.2",
             Release::V5_19 => "5.19",
             Release::V6_5 => "6.5",
+            Release::V6_6 => "6.6",
             Release::V6_12 => "6.12",
             Release::V6_18 => "6.18",
         }
@@ -44,6 +48,7 @@ impl Release {
             Release::V5_2 => (5, 2),
             Release::V5_19 => (5, 19),
             Release::V6_5 => (6, 5),
+            Release::V6_6 => (6, 6),
             Release::V6_12 => (6, 12),
             Release::V6_18 => (6, 18),
         }
@@ -64,6 +69,13 @@ pub struct Rules {
     pub release: Release,
     /// The fair class picks by eligibility and virtual deadline (6.6 on).
     pub eevdf: bool,
+    /// A queued entity's new weight moves its deadline about its own vruntime, which stays, and not
+    /// both about the average (6.6).
+    pub reweight_keeps_vruntime: bool,
+    /// Yielding puts the deadline off by a slice (6.6; later vruntime goes to the deadline).
+    pub yield_extends_deadline: bool,
+    /// Whether the pick honours a buddy goes by NEXT_BUDDY and not by PICK_BUDDY (6.6).
+    pub next_buddy_picks: bool,
     /// `update_cfs_group` leaves alone a group that is empty, which may be delayed, and a weight that
     /// stays the same (6.12 on).
     pub empty_group_keeps_weight: bool,
@@ -141,15 +153,20 @@ impl Rules {
         let later = release >= Release::V6_12;
         let latest = release >= Release::V6_18;
         let six = release >= Release::V6_5;
+        let eevdf = release >= Release::V6_6;
+        let first = release == Release::V6_6;
         let old = release < Release::V5_19;
         Rules {
             release,
-            eevdf: later,
+            eevdf,
+            reweight_keeps_vruntime: first,
+            yield_extends_deadline: first,
+            next_buddy_picks: first,
             empty_group_keeps_weight: later,
             protect_min_slice: latest,
             balance_counts_runnable: latest,
             cluster_scan: later,
-            smt_balance: later,
+            smt_balance: eevdf,
             detach_first_movable: six && !later,
             misfit_not_failed: later,
             tg_load_avg_ratelimit: later,
@@ -180,6 +197,9 @@ impl Rules {
 /// `normalized_sysctl_sched_base_slice`: the default slice before it is scaled to the machine.
 pub const NORMALIZED_BASE_SLICE: Ns = Ns(700_000);
 
+/// The same in 6.6.
+const NORMALIZED_BASE_SLICE_6_6: Ns = Ns(750_000);
+
 /// `/proc/sys/kernel/sched_*` and `/sys/kernel/debug/sched/*`, already scaled to the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Tunables {
@@ -209,7 +229,7 @@ pub struct Tunables {
 }
 
 impl Tunables {
-    /// The defaults of all releases for a machine with so many online CPUs at this tick rate: base values
+    /// The defaults of the newest release for a machine with so many online CPUs at this tick rate: base values
     /// times 1 + log2(min(cpus, 8)) (kernel `sched/fair.c`, `get_update_sysctl_factor`).
     pub fn for_machine(ncpu: usize, hz: u32) -> Tunables {
         let factor = 1 + u64::from(ncpu.clamp(1, 8).ilog2());
@@ -226,5 +246,15 @@ impl Tunables {
             scan_cost: Ns::ZERO,
             almost_idle_load: 47,
         }
+    }
+
+    /// The defaults of a release, where they are not those of all: 6.6 has longer slices.
+    pub fn for_kernel(release: Release, ncpu: usize, hz: u32) -> Tunables {
+        let mut tun = Tunables::for_machine(ncpu, hz);
+        if release == Release::V6_6 {
+            tun.base_slice =
+                Ns(tun.base_slice.0 / NORMALIZED_BASE_SLICE.0 * NORMALIZED_BASE_SLICE_6_6.0);
+        }
+        tun
     }
 }

@@ -166,7 +166,7 @@ impl<W: Workload> Engine<W> {
     pub fn new(config: &RunConfig, work: W) -> Engine<W> {
         let machine = &config.machine;
         let ncpu = machine.ncpu();
-        let mut tun = Tunables::for_machine(ncpu, machine.hz);
+        let mut tun = Tunables::for_kernel(config.release, ncpu, machine.hz);
         tun.almost_idle_load = config.features.almost_idle_load;
         let sessions = work.sessions();
         let working_sets: Vec<u64> = sessions.iter().map(|s| s.working_set_kib).collect();

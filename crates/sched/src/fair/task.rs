@@ -4,6 +4,7 @@ use super::flags::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED, ENQUEUE_INITIAL,
     ENQUEUE_MIGRATED, ENQUEUE_MOVE, ENQUEUE_RESTORE, WF_FORK,
 };
+use crate::features::Feat;
 use crate::ids::{CfsId, Cookie, SeId, TaskId, TgId};
 use crate::state::{Policy, Sched, SchedAvg, SchedEntity, Task};
 use crate::weight::{LoadWeight, scale_load_down};
@@ -11,6 +12,9 @@ use wakelab_machine::{CpuId, CpuMask, Ns};
 
 /// Slices that a task may ask for, ns.
 pub(super) const SLICES: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
+
+/// How long MIGRATION_RATELIMIT leaves a task on its CPU, as posted (`SCHED_MIGRATION_RATELIMIT_WINDOW`).
+const MIGRATION_RATELIMIT_WINDOW: Ns = Ns(2_000_000);
 
 /// What a new task is.
 #[derive(Clone, Debug)]
@@ -112,6 +116,7 @@ impl Sched {
             wakee_flips: 0,
             wakee_flip_decay_ts: 0,
             nr_migrations: 0,
+            next_migration_time: 0,
         });
         self.set_task_rq(p, spec.cpu);
         if !self.rules.eevdf {
@@ -233,8 +238,11 @@ impl Sched {
 
     /// `migrate_task_rq_fair`: of a waking task the vruntime becomes relative (with EEVDF its lag
     /// says all) and the load is noted as removed; a migrating one had both done when it was
-    /// dequeued.
+    /// dequeued. Every migration, also one by balancing, starts the window of MIGRATION_RATELIMIT.
     fn migrate_task_rq_fair(&mut self, p: TaskId) {
+        if self.feat.has(Feat::MIGRATION_RATELIMIT) {
+            self.tasks[p.index()].next_migration_time = self.now + MIGRATION_RATELIMIT_WINDOW.0;
+        }
         let task = &self.tasks[p.index()];
         let (se_id, migrating, new) = (task.se, task.migrating, task.new);
         if !migrating {

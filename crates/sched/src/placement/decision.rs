@@ -45,6 +45,8 @@ pub enum Reason {
     Sync,
     /// Nothing was found, and the previous CPU is kept (SELECT_BIAS_PREV).
     BiasPrev,
+    /// The task changed CPU a moment ago and stays (MIGRATION_RATELIMIT).
+    RateLimit,
     /// The search ended at its limit, or was not begun for it: the target.
     ScanLimit,
     /// No CPU was idle: the target.
@@ -69,7 +71,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in the order of the audit's rows.
-    pub const ALL: [Reason; 29] = [
+    pub const ALL: [Reason; 30] = [
         Reason::TargetIdle,
         Reason::TargetAlmostIdle,
         Reason::TargetFits,
@@ -89,6 +91,7 @@ impl Reason {
         Reason::IdleCapacity,
         Reason::Sync,
         Reason::BiasPrev,
+        Reason::RateLimit,
         Reason::ScanLimit,
         Reason::NoIdleCpu,
         Reason::NoLlc,
@@ -123,6 +126,7 @@ impl Reason {
             Reason::IdleCapacity => "idle capacity",
             Reason::Sync => "sync",
             Reason::BiasPrev => "prev, nothing found",
+            Reason::RateLimit => "rate limit",
             Reason::ScanLimit => "scan limit hit",
             Reason::NoIdleCpu => "no idle CPU",
             Reason::NoLlc => "no LLC domain",

@@ -151,6 +151,10 @@ impl View for Live<'_> {
         self.sched.tasks[self.p.index()].may_run_on(cpu)
     }
 
+    fn should_migrate_task(&self) -> bool {
+        self.sched.now >= self.sched.tasks[self.p.index()].next_migration_time
+    }
+
     #[inline(always)]
     fn allowed_word(&self, llc: LlcId, index: usize) -> u64 {
         let cpus = &self.sched.ranks.llc(llc).cpus;

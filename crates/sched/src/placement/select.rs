@@ -7,6 +7,7 @@ use super::slow::find_idlest_cpu;
 use super::view::View;
 use super::wake_affine::{stays_with_waker, wake_affine, wake_cap, wake_wide};
 use super::wf;
+use crate::features::Feat;
 use wakelab_machine::CpuId;
 use wakelab_machine::domains::sd;
 
@@ -29,6 +30,12 @@ pub fn select_task_rq_fair<V: View>(v: &mut V, prev: CpuId, wake_flags: u32) -> 
         wide = Some(wake_wide(v));
         let allowed = v.allowed(this) || broken(v, Mutation::AffineNotAllowed);
         want_affine = wide == Some(false) && !wake_cap(v, prev) && allowed;
+        if want_affine && v.feat(Feat::MIGRATION_RATELIMIT) && !v.should_migrate_task() {
+            return Decision {
+                wake_wide: wide,
+                ..Decision::plain(prev, Reason::RateLimit)
+            };
+        }
     }
     let mut decision = match walk(v, prev, wake_flags & wf::SD_FLAGS, want_affine) {
         Walk::Balance(level) => {

@@ -4,6 +4,7 @@ mod capacity;
 mod fixture;
 mod live;
 mod patches;
+mod ratelimit;
 mod search;
 mod slow;
 mod steps;

@@ -48,6 +48,11 @@ pub trait View {
 
     /// Whether the task may run on a CPU.
     fn allowed(&self, cpu: CpuId) -> bool;
+    /// Whether its last change of CPU is long enough ago (MIGRATION_RATELIMIT); recordings do not
+    /// have the patch.
+    fn should_migrate_task(&self) -> bool {
+        true
+    }
     /// Where it may run in an LLC: bits of the ranks `64 * index ..`.
     fn allowed_word(&self, llc: LlcId, index: usize) -> u64;
     /// The task's share of its CPU's load (`task_h_load`).

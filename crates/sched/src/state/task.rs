@@ -91,6 +91,9 @@ pub struct Task {
     pub wakee_flip_decay_ts: u64,
     /// Times that it changed CPU (`se.nr_migrations`).
     pub nr_migrations: u64,
+    /// `se.next_migration_time`: until when affine wake-ups leave it where it is, ns
+    /// (MIGRATION_RATELIMIT).
+    pub next_migration_time: u64,
     // Cache line 2: core scheduling.
     /// `core_cookie`.
     pub cookie: Cookie,

@@ -48,12 +48,19 @@ impl Sched {
     }
 
     /// `yield_task_fair`: the running task gives up what is left of its request, if it is eligible;
-    /// otherwise it could run away from the others by yielding.
+    /// otherwise it could run away from the others by yielding. In 6.6 it asks for a slice more.
     pub(crate) fn yield_task_eevdf(&mut self, cpu: CpuId) {
         let se_id = self.tasks[self.rqs[cpu.index()].curr.index()].se;
         let cfs_id = self.se[se_id.index()].cfs_rq;
         self.clear_buddies(cfs_id, se_id);
         self.update_curr(cfs_id);
+        if self.rules.yield_extends_deadline {
+            let slice = self.se[se_id.index()].slice;
+            let vslice = self.delta_fair(slice, se_id);
+            let se = &mut self.se[se_id.index()];
+            se.deadline = se.deadline.wrapping_add(vslice);
+            return;
+        }
         if self.entity_eligible(cfs_id, se_id) {
             let se = &mut self.se[se_id.index()];
             se.vruntime = se.deadline;

@@ -75,7 +75,11 @@ impl Sched {
     /// up its lag: then it leaves the queue, and the pick starts over.
     fn pick_next_entity_eevdf(&mut self, cpu: CpuId, cfs_id: CfsId) -> SeId {
         let next = self.cfs[cfs_id.index()].next;
-        if next.is_some() && self.feat.has(Feat::PICK_BUDDY) && self.entity_eligible(cfs_id, next) {
+        let honoured = match self.rules.next_buddy_picks {
+            true => Feat::NEXT_BUDDY,
+            false => Feat::PICK_BUDDY,
+        };
+        if next.is_some() && self.feat.has(honoured) && self.entity_eligible(cfs_id, next) {
             return next;
         }
         let picked = self.pick_eevdf(cfs_id);

@@ -74,11 +74,14 @@ impl Sched {
         let old = self.se[se_id.index()].weight;
         if self.se[se_id.index()].on_rq {
             self.update_curr(cfs_id);
-            let average = self.avg_vruntime(cfs_id);
+            let mut about = self.avg_vruntime(cfs_id);
+            if self.rules.reweight_keeps_vruntime {
+                about = self.se[se_id.index()].vruntime;
+            }
             if !running {
                 self.cfs[cfs_id.index()].timeline_sub(&mut self.se, se_id);
             }
-            self.rescale(average, se_id, weight);
+            self.rescale(about, se_id, weight);
         } else {
             let se = &mut self.se[se_id.index()];
             se.vlag = by_weight(se.vlag, old, weight);
@@ -96,7 +99,8 @@ impl Sched {
         }
     }
 
-    /// `reweight_eevdf`: moves a queued entity's vruntime and deadline about the average.
+    /// `reweight_eevdf`: moves a queued entity's vruntime and deadline about the average; about its
+    /// vruntime, the deadline alone moves.
     fn rescale(&mut self, average: u64, se_id: SeId, weight: u64) {
         let old = self.se[se_id.index()].weight;
         if average != self.se[se_id.index()].vruntime {
