@@ -1,40 +1,16 @@
 //! What each operation of a task promises, on a machine of one core with two threads.
 
+#[path = "support/core.rs"]
+mod core_of_two;
+
+use core_of_two::{MS, config};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
-use wakelab_machine::domains::{DomainRules, SchedTopology};
-use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuId, CpuMask, Ns};
-use wakelab_sched::features::FeatureSet;
 use wakelab_sched::{Release, TaskId};
 use wakelab_sim::object::{Chan, ChanId};
 use wakelab_sim::rng::Rng;
-use wakelab_sim::{
-    Attributes, Engine, Grouping, Metric, Op, Outcome, RunConfig, RunError, Spawn, Start, Workload,
-};
-
-const CORE: &str = r#"
-    name = "core"
-    description = "for tests"
-    arch = "x86"
-    [topology]
-    packages = 1
-    llcs_per_die = 1
-    cores_per_llc = 1
-    threads_per_core = 2
-    numbering = "siblings-last"
-    [[idle_state]]
-    name = "C1"
-    exit_latency_us = 1
-    target_residency_us = 2
-    polling = true
-    source = "none"
-    [costs]
-    like = "smt2-8"
-"#;
-
-const MS: u64 = 1_000_000;
+use wakelab_sim::{Attributes, Engine, Metric, Op, Outcome, RunError, Spawn, Workload};
 
 /// Each role's operations one after the other, then its end. The first role, the main task, makes
 /// the others.
@@ -112,18 +88,7 @@ fn run(script: Script) -> Result<Outcome, RunError> {
 }
 
 fn run_on(release: Release, script: Script) -> Result<Outcome, RunError> {
-    let machine = Machine::from_toml(CORE, "core.toml").expect("a machine");
-    let (major, minor) = release.number();
-    let rules = DomainRules::for_release(major, minor);
-    let config = RunConfig {
-        topology: Arc::new(SchedTopology::build(&machine, &rules)),
-        machine: Arc::new(machine),
-        release,
-        features: FeatureSet::defaults(release),
-        grouping: Grouping::Root,
-        start: Start::Forked,
-        seed: 1,
-    };
+    let config = config(release);
     Engine::new(&config, script).run(&|| false)
 }
 

@@ -1,43 +1,21 @@
 //! What threads promise that wait for each other and change how they are scheduled, on a machine of one
 //! core with two threads.
 
+#[path = "support/core.rs"]
+mod core_of_two;
+
+use core_of_two::{MS, config};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
-use wakelab_machine::domains::{DomainRules, SchedTopology};
-use wakelab_machine::topology::Machine;
 use wakelab_machine::{CpuId, CpuMask, Ns};
-use wakelab_sched::features::FeatureSet;
 use wakelab_sched::state::Policy;
 use wakelab_sched::{Release, TaskId};
 use wakelab_sim::object::Chan;
 use wakelab_sim::rng::Rng;
 use wakelab_sim::{
-    Attributes, Engine, Group, Grouping, Op, Outcome, RunConfig, RunError, Setting, Spawn, Start,
-    SyncCounts, SyncObjects, SyncOp, Workload,
+    Attributes, Engine, Group, Op, Outcome, RunError, Setting, Spawn, SyncCounts, SyncObjects,
+    SyncOp, Workload,
 };
-
-const CORE: &str = r#"
-    name = "core"
-    description = "for tests"
-    arch = "x86"
-    [topology]
-    packages = 1
-    llcs_per_die = 1
-    cores_per_llc = 1
-    threads_per_core = 2
-    numbering = "siblings-last"
-    [[idle_state]]
-    name = "C1"
-    exit_latency_us = 1
-    target_residency_us = 2
-    polling = true
-    source = "none"
-    [costs]
-    like = "smt2-8"
-"#;
-
-const MS: u64 = 1_000_000;
 
 /// What a task is asked at which time.
 type Told = Rc<RefCell<Vec<(u32, u64)>>>;
@@ -139,17 +117,7 @@ impl Workload for Script {
 }
 
 fn engine(script: Script, release: Release) -> Engine<Script> {
-    let machine = Machine::from_toml(CORE, "core.toml").expect("a machine");
-    let config = RunConfig {
-        topology: Arc::new(SchedTopology::build(&machine, &DomainRules::v6_12())),
-        machine: Arc::new(machine),
-        release,
-        features: FeatureSet::defaults(release),
-        grouping: Grouping::Root,
-        start: Start::Forked,
-        seed: 1,
-    };
-    Engine::new(&config, script)
+    Engine::new(&config(release), script)
 }
 
 fn run(script: Script) -> Result<Outcome, RunError> {

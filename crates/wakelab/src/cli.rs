@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::experiment::metric;
+use crate::experiment::{check_scale, metric};
 use crate::matrix::Kind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -346,23 +346,9 @@ pub enum SmtArg {
     Off,
 }
 
-/// The largest scale taken: a workload a thousand times its published length is a slip.
-pub const MAX_SCALE: f64 = 1000.0;
-
 fn parse_scale(text: &str) -> Result<f64, String> {
     let scale = text.parse().map_err(|_| "expected a number".to_owned())?;
     check_scale(scale)
-}
-
-/// The scale, if it can be one.
-///
-/// # Errors
-/// What would be right.
-pub fn check_scale(scale: f64) -> Result<f64, String> {
-    if scale > 0.0 && scale <= MAX_SCALE {
-        return Ok(scale);
-    }
-    Err(format!("expected a number above 0 and at most {MAX_SCALE}"))
 }
 
 fn parse_metric(text: &str) -> Result<&'static str, String> {

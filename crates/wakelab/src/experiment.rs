@@ -41,6 +41,20 @@ pub struct Variant {
     pub smt: Option<bool>,
 }
 
+/// The largest scale taken: a workload a thousand times its published length is a slip.
+const MAX_SCALE: f64 = 1000.0;
+
+/// The scale, if it can be one.
+///
+/// # Errors
+/// What would be right.
+pub fn check_scale(scale: f64) -> Result<f64, String> {
+    if scale > 0.0 && scale <= MAX_SCALE {
+        return Ok(scale);
+    }
+    Err(format!("expected a number above 0 and at most {MAX_SCALE}"))
+}
+
 /// The name of the variant without feature words.
 pub const BASELINE: &str = "baseline";
 
@@ -91,9 +105,7 @@ fn with_words(
     words: &[&str],
 ) -> Result<FeatureSet, wakelab_sched::features::FeatureError> {
     let mut features = base;
-    words
-        .iter()
-        .try_for_each(|word| features.apply(release, word))?;
+    features.apply_together(release, words)?;
     Ok(features)
 }
 

@@ -1,57 +1,16 @@
 //! The command, end to end: what it prints, where, and how it exits.
 
+// Other tests use the rest of it.
+#[allow(dead_code)]
+#[path = "support/program.rs"]
+mod program;
 mod support;
 
+use program::{SMALL, compare, output, refused, stdout, wakelab};
 use serde_json::Value;
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-fn wakelab() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_wakelab"))
-}
-
-fn output(arguments: &[&str]) -> Output {
-    wakelab()
-        .args(arguments)
-        .output()
-        .expect("the program starts")
-}
-
-/// Standard output of a command that succeeds.
-fn stdout(arguments: &[&str]) -> String {
-    let output = output(arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
-    String::from_utf8(output.stdout).expect("the program writes UTF-8")
-}
-
-/// Standard error of a command that ends with exit code 2 and prints nothing else.
-fn refused(arguments: &[&str]) -> String {
-    let output = output(arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-    assert!(output.stdout.is_empty(), "{arguments:?}");
-    assert!(!stderr.contains("panicked"), "{stderr}");
-    stderr
-}
-
-const SMALL: &str = "hackbench -g 1 -f 2 --threads --pipe -l 50 -s 100";
-
-fn compare<'a>(workload: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let mut arguments = vec![
-        "compare",
-        "--machine",
-        "smt2-8",
-        "--kernel",
-        "6.5",
-        "--workload",
-        workload,
-    ];
-    arguments.extend(more);
-    arguments
-}
+use std::process::Stdio;
 
 #[test]
 fn both_kernels_simulate_each_by_its_own_rules() {
@@ -206,132 +165,6 @@ fn bad_input_is_refused_with_the_word_and_exit_code_2() {
             "{arguments:?} should name {word}: {stderr}"
         );
     }
-}
-
-/// `machine import` of the word, and what `machine show` says of the file that it makes.
-fn imported(folder: &Path, word: &str) -> (String, Value) {
-    let text = stdout(&["machine", "import", word]);
-    let path = folder.join("imported.toml");
-    fs::write(&path, &text).expect("the folder is there");
-    let show = [
-        "machine",
-        "show",
-        path.to_str().expect("temporary paths are UTF-8"),
-        "--format",
-        "json",
-    ];
-    let shown: Value = serde_json::from_str(&stdout(&show)).expect("the program writes JSON");
-    // What can be imported can be used as it is, and is the same machine.
-    let direct = ["machine", "show", word, "--format", "json"];
-    let direct: Value = serde_json::from_str(&stdout(&direct)).expect("the program writes JSON");
-    assert_eq!(direct, shown);
-    (text, shown)
-}
-
-#[test]
-fn a_machine_is_imported_from_a_synthetic_string() {
-    let folder = tempfile::tempdir().unwrap();
-    let word = "Package:2 [NUMANode] L3Cache:2 Core:4 PU:2(indexes=2*16:1*2)";
-    let (text, shown) = imported(folder.path(), word);
-    assert!(text.starts_with("# Read from a synthetic string"), "{text}");
-    assert!(
-        text.contains("cores_per_llc = 4") && text.contains("like = "),
-        "{text}"
-    );
-    assert_eq!(shown["counts"]["cpus"], 32);
-    assert_eq!(shown["numbering"], "siblings N and N+16");
-    let json = stdout(&["machine", "import", word, "--format", "json"]);
-    let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["format"], "hwloc-synthetic");
-    assert_eq!(json["machine"]["cpus"].as_array().unwrap().len(), 32);
-}
-
-#[test]
-fn a_machine_is_imported_from_a_tree() {
-    let folder = tempfile::tempdir().unwrap();
-    let cpu = folder.path().join("sys/devices/system/cpu");
-    for (file, text) in [
-        ("online", "0-1,3-5"),
-        ("present", "0-5"),
-        ("isolated", "5"),
-        ("cpu0/topology/core_cpus_list", "0-1"),
-        ("cpu1/topology/core_cpus_list", "0-1"),
-        ("cpu3/cpu_capacity", "512"),
-    ] {
-        let path = cpu.join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    let (text, shown) = imported(folder.path(), folder.path().to_str().unwrap());
-    for part in [
-        "CPUs 0-4 here are its CPUs 0-1,3-5",
-        "not online: 2",
-        "isolated = \"4\"",
-        "capacity = 512",
-        "[places]",
-    ] {
-        assert!(text.contains(part), "no '{part}' in\n{text}");
-    }
-    assert_eq!(shown["isolated"], "4");
-    assert_eq!(shown["counts"]["cores"], 4);
-}
-
-#[test]
-fn a_machine_is_imported_from_xml_and_simulated() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machine/tests/data");
-    for (file, cpus) in [("hwloc-1.xml", 3), ("hwloc-2.xml", 8)] {
-        let path = data.join(file);
-        let (_, shown) = imported(folder.path(), path.to_str().unwrap());
-        assert_eq!(shown["counts"]["cpus"], cpus);
-        assert_eq!(shown["counts"]["nodes"], 2);
-    }
-    let path = data.join("hwloc-2.xml");
-    let mut arguments = compare(SMALL, &["NO_SIS_UTIL", "--runs", "1", "--format", "json"]);
-    arguments[2] = path.to_str().unwrap();
-    let result: Value = serde_json::from_str(&stdout(&arguments)).unwrap();
-    assert_eq!(result["machine"], "hwloc-2");
-}
-
-#[test]
-fn a_bad_import_is_refused_with_its_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bad.xml");
-    let word = path.to_str().unwrap();
-    for (bytes, part) in [
-        (
-            &b"<topology version=\"2.0\">\n<object type=\"PU\" cpuset=\"0xz\"/>"[..],
-            "bad.xml:2: '0xz'",
-        ),
-        (b"<topology version=\"9\"/>", "bad.xml:1: '9'"),
-        (b"no XML at all", "bad.xml: "),
-        (b"\x1f\x8b\x08", "bad.xml: "),
-        (b"", "bad.xml: "),
-    ] {
-        fs::write(&path, bytes).unwrap();
-        for verb in ["import", "show"] {
-            let stderr = refused(&["machine", verb, word]);
-            assert!(stderr.contains(part), "no '{part}' in {stderr}");
-        }
-    }
-}
-
-#[test]
-fn a_bad_file_is_refused_with_its_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bad.toml");
-    fs::write(&path, "title = \"x\"\nsource = \"y\"\ncosts = 1\n").unwrap();
-    let path = path.to_str().unwrap();
-    let stderr = refused(&["run", path]);
-    assert!(
-        stderr.contains("bad.toml:3:1") && stderr.contains("belong to machines"),
-        "{stderr}"
-    );
-    fs::write(path, [0xff, 0xfe]).unwrap();
-    assert!(refused(&["run", path]).contains("bad.toml"));
-    fs::write(path, "name = \n").unwrap();
-    let stderr = refused(&["machine", "show", path]);
-    assert!(stderr.contains("bad.toml:1"), "{stderr}");
 }
 
 #[test]
@@ -548,109 +381,6 @@ fn smt_can_be_off_for_all_or_for_a_variant() {
     assert!(error.contains("smt2-8 has CPUs 0 to 3"), "{error}");
 }
 
-#[test]
-fn an_experiment_says_what_runs_beside_and_the_command_line_adds_to_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("beside.toml");
-    let text = format!(
-        "title = \"t\"\nsource = \"s\"\nmachine = \"smt2-8\"\nkernel = \"6.12\"\ngrouping = \"root\"\n\
-         workload = \"{SMALL}\"\nwith = [\"spin -n 2\"]\nruns = 1\n\
-         variants = [\"baseline\", {{ name = \"alone\", with = [] }}, \"NO_WA_IDLE\"]\n"
-    );
-    fs::write(&file, text).unwrap();
-    let path = file.to_str().unwrap();
-    let run = |more: &[&str]| -> Value {
-        let arguments = [&["run", path, "--format", "json"], more].concat();
-        serde_json::from_str(&stdout(&arguments)).unwrap()
-    };
-    let json = run(&[]);
-    let busy = |variant: usize| {
-        let metrics = &json["variants"][variant]["metrics"];
-        metrics["cpus_utilized"]["mean"].as_f64().unwrap()
-    };
-    assert!(busy(0) > busy(1) + 1.0, "{} {}", busy(0), busy(1));
-    assert!(
-        json["workload"]
-            .as_str()
-            .unwrap()
-            .ends_with("--with 'spin -n 2'")
-    );
-    assert!(
-        json["variants"][1]["workload"]
-            .as_str()
-            .unwrap()
-            .ends_with("-s 100")
-    );
-    assert_eq!(json["variants"][2].get("workload"), None);
-    let more = run(&["--with", "spin -n 1"]);
-    let line = more["variants"][1]["workload"].as_str().unwrap();
-    assert!(line.ends_with("-s 100 --with 'spin -n 1'"), "{line}");
-    let line = more["workload"].as_str().unwrap();
-    assert!(
-        line.ends_with("--with 'spin -n 2' --with 'spin -n 1'"),
-        "{line}"
-    );
-}
-
-#[test]
-fn variants_of_an_experiment_may_differ_in_their_workloads() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("mine.toml");
-    let text = "title = \"Mine\"\nsource = \"me\"\nmachine = \"smt2-8\"\nkernel = \"6.12\"\ngrouping = \"root\"\n\
-        workload = \"worksleep -t 2 -n 20 --work 5ms --sleep 15ms\"\nscale = 0.5\nruns = 1\n\
-        variants = [\"baseline\", { name = \"twice\", workload = \"worksleep -t 2 -n 40 --work 5ms --sleep 15ms\" }]\n";
-    fs::write(&file, text).unwrap();
-    let file = file.to_str().unwrap();
-    let json: Value = serde_json::from_str(&stdout(&["run", file, "--format", "json"])).unwrap();
-    let change = json["comparisons"][0]["change_pct"].as_f64().unwrap();
-    assert!((99.0..101.0).contains(&change), "{change}");
-    let workload = json["variants"][1]["workload"].as_str().unwrap();
-    assert!(workload.contains("-n 40"), "at full length: {workload}");
-    fs::write(file, text.replace("-n 40", "-n 0")).unwrap();
-    let stderr = refused(&["run", file]);
-    assert!(
-        stderr.contains("mine.toml:9:") && stderr.contains("0 for '-n'"),
-        "{stderr}"
-    );
-}
-
-#[test]
-fn cookies_cost_time_and_the_fast_paths_checks_take_part_of_it_back() {
-    let arguments = [
-        "run",
-        "sis-cookie",
-        "--scale",
-        "0.1",
-        "--runs",
-        "4",
-        "--format",
-        "json",
-    ];
-    let json: Value = serde_json::from_str(&stdout(&arguments)).unwrap();
-    let time = |variant: usize| json["variants"][variant]["metrics"]["time_s"]["mean"].as_f64();
-    let [none, cookies, checked] = [0, 1, 2].map(|variant| time(variant).unwrap());
-    assert!(
-        none < checked && checked < cookies,
-        "{none} {checked} {cookies}"
-    );
-}
-
-/// K6: a busy sibling leaves more than sharing a CPU by time does; two cookies take that gain away, as one
-/// sibling is kept idle while the other runs.
-#[test]
-fn siblings_gain_over_sharing_a_cpu_and_two_cookies_lose_that_again() {
-    let arguments = ["run", "core-sched-smt", "--scale", "0.05", "--runs", "2"];
-    let json = stdout(&[&arguments[..], &["--format", "json"]].concat());
-    let json: Value = serde_json::from_str(&json).unwrap();
-    let events =
-        |variant: usize| json["variants"][variant]["metrics"]["events_per_s"]["mean"].as_f64();
-    let [alone, same, sibling, cookies] = [0, 1, 2, 3].map(|variant| events(variant).unwrap());
-    assert!((0.48..0.52).contains(&(same / alone)), "{same} of {alone}");
-    assert!(1.2 * same < sibling && sibling < alone, "{same} {sibling}");
-    assert!((0.45..0.53).contains(&(cookies / alone)), "{cookies}");
-    assert!(1.2 * cookies < sibling, "{cookies} {sibling}");
-}
-
 /// The report without what the host took.
 fn without_host(text: &str) -> Value {
     let mut json: Value = serde_json::from_str(text).expect("the report is JSON");
@@ -711,33 +441,6 @@ fn a_band_gives_the_change_at_both_ends() {
 }
 
 #[test]
-fn an_experiment_file_runs_and_its_output_is_written_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let experiment = folder.path().join("mine.toml");
-    let result = folder.path().join("result.json");
-    let text = format!(
-        "title = \"Mine\"\nsource = \"me\"\nmachine = \"smt2-8\"\nkernel = \"6.5\"\ngrouping = \"autogroup\"\n\
-         workload = \"{SMALL}\"\nvariants = [\"baseline\", \"NO_WA_IDLE\"]\nruns = 2\n\
-         [published.figures.baseline]\ntime_s = 1.0\n[published.figures.NO_WA_IDLE]\ntime_s = 1.5\n"
-    );
-    fs::write(&experiment, text).unwrap();
-    let path = |path: &Path| path.to_str().unwrap().to_owned();
-    let (experiment, result) = (path(&experiment), path(&result));
-    assert!(stdout(&["run", &experiment, "--format", "json", "--output", &result]).is_empty());
-    let json: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
-    assert_eq!(
-        (&json["experiment"], &json["runs"]),
-        (&Value::from("mine"), &Value::from(2))
-    );
-    assert_eq!(json["comparisons"][0]["published_pct"], 50.0);
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        2,
-        "nothing else is left"
-    );
-}
-
-#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut child = wakelab()
         .args(["features", "--kernel", "6.5"])
@@ -782,82 +485,4 @@ fn ctrl_c_before_a_pair_is_complete_writes_nothing_and_exits_with_130() {
     assert_eq!(code, Some(130), "{err}");
     assert!(err.contains("no paired run is complete"), "{err}");
     assert_eq!((out.as_str(), file.exists()), ("", false));
-}
-
-#[test]
-fn bench_prints_what_the_benchmark_prints_and_nothing_else() {
-    let bench = |seed: &str, line: &[&str]| {
-        let mut arguments = vec![
-            "bench",
-            "--machine",
-            "smt2-8",
-            "--kernel",
-            "6.12",
-            "--seed",
-            seed,
-            "--",
-        ];
-        arguments.extend(line);
-        stdout(&arguments)
-    };
-    let pipe = ["perf", "bench", "sched", "pipe", "-l", "100"];
-    let printed = bench("1", &pipe);
-    let start = "# Running 'sched/pipe' benchmark:\n# Executed 100 pipe operations between two processes\n\n";
-    assert!(printed.starts_with(start), "{printed}");
-    assert_eq!(printed, bench("1", &pipe));
-    // A line in quotes is one of words.
-    let hackbench = bench("7", &["hackbench -g 1 -f 2 -l 10"]);
-    let lines: Vec<&str> = hackbench.lines().collect();
-    assert_eq!(lines.len(), 3, "{hackbench}");
-    assert!(lines[2].starts_with("Time: 0.0"), "{hackbench}");
-}
-
-/// It is the first run of `compare`, features and all.
-#[test]
-fn bench_is_the_first_run_of_compare() {
-    let line = "netperf -t TCP_RR -l 10ms --pairs 4";
-    let mut arguments = compare(line, &["NO_WA_IDLE", "--runs", "1", "--format", "json"]);
-    let report: Value = serde_json::from_str(&stdout(&arguments)).expect("JSON");
-    for (variant, features) in [(0, ""), (1, "NO_WA_IDLE")] {
-        arguments = vec![
-            "bench",
-            "--machine",
-            "smt2-8",
-            "--kernel",
-            "6.5",
-            "--features",
-            features,
-            "--",
-            line,
-        ];
-        let printed = stdout(&arguments);
-        let rates = printed
-            .lines()
-            .filter(|line| line.starts_with("16384  131072 1"));
-        let rate = |line: &str| {
-            line.split_whitespace()
-                .nth(5)
-                .unwrap()
-                .parse::<f64>()
-                .unwrap()
-        };
-        let sum: f64 = rates.map(rate).sum();
-        let metric = &report["variants"][variant]["metrics"]["transactions_per_s"]["mean"];
-        assert!(
-            (metric.as_f64().unwrap() - sum).abs() < 0.1,
-            "{metric} {sum}"
-        );
-    }
-}
-
-#[test]
-fn bench_refuses_what_it_does_not_know() {
-    let bench = |more: &[&str]| {
-        let mut arguments = vec!["bench", "--machine", "smt2-8", "--kernel", "6.12"];
-        arguments.extend(more);
-        refused(&arguments)
-    };
-    assert!(bench(&["--", "perf", "stat"]).contains("perf: unknown option 'stat'"));
-    assert!(bench(&["--features", "FOO", "--", "hackbench"]).contains("--features: there is no"));
-    assert!(bench(&[]).contains("COMMAND LINE"));
 }

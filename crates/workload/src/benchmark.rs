@@ -54,6 +54,11 @@ pub(crate) trait Benchmark: Debug + Send + Sync {
     /// What its tasks do on this machine, from the start.
     fn begin(&self, machine: &Machine) -> Box<dyn wakelab_sim::Workload>;
 
+    /// The same with its log kept for [`Benchmark::printed`], if that is too long to be kept always.
+    fn logged(&self) -> Option<Box<dyn Benchmark>> {
+        None
+    }
+
     /// What the program itself would print at the end of such a run, in its own format.
     fn printed(&self, outcome: &Outcome) -> String;
 

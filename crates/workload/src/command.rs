@@ -53,6 +53,17 @@ impl Command {
         }
     }
 
+    /// The same with all that it would log.
+    pub fn logged(self) -> Command {
+        match self.benchmark.logged() {
+            Some(logged) => Command {
+                prefixes: self.prefixes,
+                benchmark: logged.into(),
+            },
+            None => self,
+        }
+    }
+
     /// Whether it is its benchmark alone, as any command is made.
     pub fn is_plain(&self) -> bool {
         self.after == Ns(0) && self.prefixes.is_empty() && !self.benchmark.kernel()

@@ -138,6 +138,14 @@ impl Workload {
         all.flatten().cloned().collect()
     }
 
+    /// The same with all that the benchmark would log, for [`Workload::printed`]: rt-app's logs are long.
+    pub fn logged(self) -> Workload {
+        Workload {
+            measured: self.measured.logged(),
+            beside: self.beside,
+        }
+    }
+
     /// What the benchmark itself would print at the end of a run, in its own format.
     pub fn printed(&self, outcome: &Outcome) -> String {
         self.measured.benchmark.printed(outcome)

@@ -5,8 +5,9 @@
 //! at a time.
 //!
 //! netperf is one client, and netserver makes one server for it; N pairs are N times the command. Here
-//! `--pairs N`, which netperf does not have, says that on one line. All pairs start together and end
-//! together, and the exchange of set-up messages over the control connection is left out.
+//! `--pairs N`, which netperf does not have, says that on one line. All pairs start together, or with
+//! `--every TIME` one after the other, as a shell starts them; they end together, and the exchange of
+//! set-up messages over the control connection is left out.
 
 mod options;
 
@@ -14,7 +15,7 @@ use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
 use crate::gate::{self, GO, Gate};
 use crate::printed;
-use crate::quantity::in_seconds;
+use crate::quantity::{Written, in_seconds};
 use wakelab_machine::Ns;
 use wakelab_machine::topology::Machine;
 use wakelab_sched::TaskId;
@@ -61,6 +62,8 @@ pub struct Netperf {
     pub response: u32,
     /// `--pairs`: how many clients with a server each.
     pub pairs: u32,
+    /// `--every`: how long after one client the next one starts.
+    pub every: Ns,
 }
 
 impl Netperf {
@@ -90,6 +93,9 @@ impl Benchmark for Netperf {
         if self.pairs > 1 {
             line.push_str(&format!(" --pairs {}", self.pairs));
         }
+        if self.every > Ns(0) {
+            line.push_str(&format!(" --every {}", Written(self.every)));
+        }
         if (self.request, self.response) != (1, 1) {
             line.push_str(&format!(" -- -r {},{}", self.request, self.response));
         }
@@ -118,6 +124,8 @@ enum State {
     Main,
     /// A client awaits the go,
     AwaitGo,
+    /// and its turn to start,
+    AwaitTurn,
     /// sends a request,
     Request,
     /// and waits for the response.
@@ -220,7 +228,12 @@ impl Workload for Run {
         let (requests, responses) = channels_of(pair);
         let (op, next) = match state {
             State::Main => (self.main_op(), state),
+            State::AwaitGo if self.spec.every > Ns(0) => (Op::Poll(GO), State::AwaitTurn),
             State::AwaitGo => (Op::Poll(GO), State::Request),
+            State::AwaitTurn => {
+                let turn = self.spec.every.0.saturating_mul(u64::from(pair));
+                (Op::Sleep(Ns(turn)), State::Request)
+            }
             State::Request => (Op::Write(requests, self.spec.request), State::Response),
             State::Response => (Op::Read(responses, self.spec.response), State::Request),
             State::Serve => (Op::Read(requests, self.spec.request), State::Answer),

@@ -17,6 +17,7 @@ mod source;
 use crate::benchmark::Benchmark;
 use crate::command_line::WorkloadError;
 use crate::options::{Grammar, Opt, Takes};
+use crate::printed;
 use crate::quantity::{self, MAX_NS, Written};
 use file::{File, Loops};
 use run::Run;
@@ -48,6 +49,8 @@ pub(crate) struct RtApp {
     said: Arc<File>,
     /// The same with the options applied.
     file: Arc<File>,
+    /// Whether its logs are written.
+    logs: bool,
 }
 
 /// The options, of which rt-app has only the first.
@@ -158,6 +161,7 @@ impl RtApp {
             name: source.name,
             file: Arc::new(applied(&said, options)),
             said,
+            logs: false,
         })
     }
 }
@@ -231,6 +235,7 @@ impl Benchmark for RtApp {
             name: self.name.clone(),
             said: Arc::clone(&self.said),
             file: Arc::new(applied(&self.said, options)),
+            logs: self.logs,
         })
     }
 
@@ -259,7 +264,7 @@ impl Benchmark for RtApp {
     }
 
     fn begin(&self, machine: &Machine) -> Box<dyn Workload> {
-        Box::new(Run::new(&self.file, machine))
+        Box::new(Run::new(&self.file, machine, self.logs))
     }
 
     fn fits(&self, machine: &Machine) -> Result<(), RunError> {
@@ -274,9 +279,16 @@ impl Benchmark for RtApp {
         }
     }
 
-    /// Nothing: rt-app writes its logs to files.
-    fn printed(&self, _outcome: &Outcome) -> String {
-        String::new()
+    fn logged(&self) -> Option<Box<dyn Benchmark>> {
+        Some(Box::new(RtApp {
+            logs: true,
+            ..self.clone()
+        }))
+    }
+
+    /// What it writes to its logs, which are files; it prints nothing but how it is doing.
+    fn printed(&self, outcome: &Outcome) -> String {
+        printed::log(outcome)
     }
 
     fn warnings(&self) -> &[String] {

@@ -430,3 +430,73 @@ fn wrong_words_are_named() {
         assert!(error.contains(expected), "{line}: {error}");
     }
 }
+
+/// The lines that `wakelab bench` prints, by words.
+fn log_of(load: &Load) -> Vec<Vec<String>> {
+    let workload = load.parse("").expect("it is read").logged();
+    let outcome = run(&workload, &config("smt2-8"), &|| false).expect("it ends");
+    let printed = workload.printed(&outcome);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+    printed.lines().map(words).collect()
+}
+
+#[test]
+fn the_log_of_a_thread_is_rt_apps_and_says_what_the_metrics_say() {
+    let load = load(
+        "'calibration': 200",
+        "'tick': {'loop': 3, 'run': 1000, 'runtime': 500, 'timer': {'ref': 'u', 'period': 5000}}",
+    );
+    let log = log_of(&load);
+    assert_eq!(log[0].join(" "), "==> rt-app-tick-0.log <==");
+    assert_eq!(log[1].join(" "), "# Policy : SCHED_OTHER priority : 0");
+    let head = "#idx perf run period start end rel_st slack c_duration c_period wu_lat";
+    assert_eq!(log[2].join(" "), head);
+    assert_eq!(log.len(), 6);
+    let number = |line: usize, word: usize| log[line][word].parse::<f64>().expect("a number");
+    for line in 3..6 {
+        // 1000 us and 16 chunks of 32 us, of 200 ns a loop.
+        assert_eq!(number(line, 1), 5000.0 + 16.0 * 160.0);
+        assert!((1500.0..1560.0).contains(&number(line, 2)), "{log:?}");
+        assert_eq!(number(line, 3), number(line, 5) - number(line, 4));
+        assert_eq!((number(line, 8), number(line, 9)), (1500.0, 5000.0));
+        // The timer's grid begins with the thread.
+        let (start, left) = (number(line, 6), number(line, 7));
+        let due = 5000.0 * (line - 2) as f64;
+        let late = number(line, 10);
+        assert!(
+            (start + number(line, 3) - due - late).abs() < 3.0,
+            "{log:?}"
+        );
+        assert!(
+            (due - start - number(line, 2) - left).abs() < 10.0,
+            "{log:?}"
+        );
+    }
+}
+
+#[test]
+fn each_thread_has_a_log_and_forks_are_numbered() {
+    let load = load(
+        "",
+        "'a': {'instance': 2, 'loop': 2, 'run': 10}, 'b': {'priority': 3, 'loop': 1, 'run': 10, 'fork': 'c'}, \
+         'c': {'instance': 0, 'loop': 4, 'run': 10}",
+    );
+    let log = log_of(&load);
+    let named = |start: &str| {
+        let lines = log.iter().filter(|line| line[0] == start);
+        lines.map(|line| line.join(" ")).collect::<Vec<_>>()
+    };
+    let names = ["a-0", "a-1", "b-2", "c-3-1"].map(|name| format!("==> rt-app-{name}.log <=="));
+    assert_eq!(named("==>"), names);
+    let counts = ["0", "1", "2", "3"].map(|index| named(index).len());
+    assert_eq!(counts, [2, 2, 1, 4]);
+    assert_eq!(named("#")[2], "# Policy : SCHED_OTHER priority : 3");
+}
+
+#[test]
+fn a_log_that_nobody_asked_for_is_not_kept() {
+    let load = load("", "'t': {'loop': 50, 'run': 20}");
+    let workload = load.parse("").expect("it is read");
+    let outcome = run(&workload, &config("smt2-8"), &|| false).expect("it ends");
+    assert_eq!(workload.printed(&outcome), "");
+}

@@ -40,6 +40,14 @@ pub enum FeatureError {
         /// The word as given.
         word: String,
     },
+    /// Words to be applied at once that say both.
+    #[error("'{first}' and '{second}' stand in one variant: it is on or off")]
+    Opposite {
+        /// The word that stands first.
+        first: String,
+        /// The one that takes it back.
+        second: String,
+    },
     /// A threshold that is not a number.
     #[error("'{word}': the threshold is a load average from 0 to 1000000, such as 47")]
     BadValue {
@@ -78,13 +86,8 @@ impl FeatureSet {
     /// If there is no such word in the release, or it has a value that it does not take.
     pub fn apply(&mut self, release: Release, word: &str) -> Result<(), FeatureError> {
         let given = word.trim();
-        let (word, value) = match given.split_once('=') {
-            Some((word, value)) => (word, Some(value)),
-            None => (given, None),
-        };
-        let (name, on) = word
-            .strip_prefix("NO_")
-            .map_or((word, true), |name| (name, false));
+        let value = given.split_once('=').map(|(_, value)| value);
+        let (name, on) = told(given);
         let feat = find(release, name, given)?;
         if let Some(value) = value {
             self.almost_idle_load = threshold(feat, on, value, given)?;
@@ -92,6 +95,34 @@ impl FeatureSet {
         self.features.set(feat, on);
         Ok(())
     }
+
+    /// Applies words that are to hold together, as of one variant.
+    ///
+    /// # Errors
+    /// As [`FeatureSet::apply`], and if one word turns off what another turns on.
+    pub fn apply_together(&mut self, release: Release, words: &[&str]) -> Result<(), FeatureError> {
+        for (place, word) in words.iter().enumerate() {
+            self.apply(release, word)?;
+            let (name, on) = told(word);
+            let opposite = words[..place]
+                .iter()
+                .find(|other| told(other) == (name, !on));
+            if let Some(first) = opposite {
+                return Err(FeatureError::Opposite {
+                    first: (*first).to_owned(),
+                    second: (*word).to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The feature that a word names, and whether it turns it on.
+fn told(word: &str) -> (&str, bool) {
+    let word = word.split_once('=').map_or(word, |(word, _)| word);
+    word.strip_prefix("NO_")
+        .map_or((word, true), |name| (name, false))
 }
 
 fn find(release: Release, name: &str, given: &str) -> Result<Feat, FeatureError> {

@@ -47,7 +47,7 @@ fn plan(args: &BenchArgs) -> anyhow::Result<Plan> {
         release,
         words: variant.words.clone(),
         domains: Vec::new(),
-        workload: Workload::parse(&args.command_line.join(" "))?,
+        workload: Workload::parse(&args.command_line.join(" "))?.logged(),
         with: Vec::new(),
         smt: true,
         grouping: grouping(args.grouping),

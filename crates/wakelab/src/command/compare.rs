@@ -83,8 +83,14 @@ fn variant<'a>(
             }),
         }
     }
+    let words = words.join(" ");
+    if words.trim().is_empty() && domains.is_empty() {
+        bail!(
+            "an argument is empty: it takes feature words, such as NO_SIS_UTIL; the baseline is compared with anyway"
+        );
+    }
     let base = FeatureSet::defaults(release);
-    let mut variant = Variant::parse(release, base, &words.join(" "))?;
+    let mut variant = Variant::parse(release, base, &words)?;
     if !domains.is_empty() {
         let own = words_of(&domains).join(" ");
         variant.name = match words.is_empty() {
@@ -198,5 +204,24 @@ mod tests {
         assert!(names(&["NO_SUCH_WORD"], false).is_err());
         assert!(names(&["baseline"], false).is_err());
         assert!(names(&["A"; 9], true).is_err());
+    }
+
+    #[test]
+    fn what_says_nothing_or_two_things_at_once_is_refused() {
+        let refused = |arguments, factorial| {
+            let names = names(arguments, factorial).expect_err("it is refused");
+            names.to_string()
+        };
+        for empty in ["", "  "] {
+            assert!(refused(&[empty], false).starts_with("an argument is empty"));
+        }
+        let both = "'NO_SIS_UTIL' and 'SIS_UTIL' stand in one variant: it is on or off";
+        assert_eq!(refused(&["NO_SIS_UTIL SIS_UTIL"], false), both);
+        assert_eq!(refused(&["NO_SIS_UTIL", "SIS_UTIL"], true), both);
+        assert!(names(&["NO_SIS_UTIL", "SIS_UTIL"], false).is_ok());
+        let threshold = "'WAKEUP_BIAS_PREV_IDLE=3' and 'NO_WAKEUP_BIAS_PREV_IDLE' stand in one \
+             variant: it is on or off";
+        let words = ["WAKEUP_BIAS_PREV_IDLE=3 NO_WAKEUP_BIAS_PREV_IDLE"];
+        assert_eq!(refused(&words, false), threshold);
     }
 }

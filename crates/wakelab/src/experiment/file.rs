@@ -1,8 +1,7 @@
 //! Reading an experiment's file.
 
 use super::error::{ExperimentError, Place};
-use super::{DEFAULT_METRIC, Experiment, Variant, domains, variants};
-use crate::cli::check_scale;
+use super::{DEFAULT_METRIC, Experiment, Variant, check_scale, domains, variants};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Display;

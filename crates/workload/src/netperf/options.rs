@@ -3,7 +3,7 @@
 use super::{Netperf, Test};
 use crate::command_line::WorkloadError;
 use crate::options::{Grammar, MAX_TASKS, Opt, Takes, check_tasks};
-use crate::quantity::seconds;
+use crate::quantity::{self, seconds};
 use wakelab_machine::Ns;
 
 const NAME: &str = "netperf";
@@ -17,14 +17,15 @@ impl Default for Netperf {
             request: 1,
             response: 1,
             pairs: 1,
+            every: Ns(0),
         }
     }
 }
 
 const GRAMMAR: Grammar<Netperf> = Grammar {
     benchmark: NAME,
-    expected: "expected -H 127.0.0.1, -t TCP_RR|UDP_RR, -l SECONDS, -4, --pairs N, then -- and the test's \
-         -r REQUEST,RESPONSE",
+    expected: "expected -H 127.0.0.1, -t TCP_RR|UDP_RR, -l SECONDS, -4, --pairs N, --every TIME, then -- and \
+         the test's -r REQUEST,RESPONSE",
     options: &[
         Opt {
             short: 'H',
@@ -69,6 +70,17 @@ const GRAMMAR: Grammar<Netperf> = Grammar {
                 low: 1,
                 high: MAX_TASKS,
                 set: |netperf, n| netperf.pairs = n as u32,
+            },
+        },
+        Opt {
+            short: '\0',
+            long: "every",
+            takes: Takes::Text {
+                expected: "a time with a unit, such as 1ms",
+                set: |netperf, text| {
+                    netperf.every = quantity::time(text)?;
+                    Some(())
+                },
             },
         },
     ],
@@ -125,6 +137,7 @@ mod tests {
         assert_eq!(said, (Test::UdpRr, Ns(100_000_000_000), 64, 128, 1));
         assert_eq!(read("").unwrap(), Netperf::default());
         assert_eq!(read("-Hlocalhost --pairs=224").unwrap().pairs, 224);
+        assert_eq!(read("--pairs 2 --every 1ms").unwrap().every, Ns(1_000_000));
         assert_eq!(
             Netperf::default().command_line(),
             "netperf -H 127.0.0.1 -t TCP_RR -l 10"
@@ -137,6 +150,7 @@ mod tests {
             ("-H 10.0.0.1", "'10.0.0.1' for '-H'"),
             ("-t TCP_STREAM", "'TCP_STREAM' for '-t'"),
             ("-l 0", "'0' for '-l'"),
+            ("--every 1", "'1' for '--every'"),
             ("-r 1,1", "'-r'"),
             ("-- -r 0,1", "'0,1' for '-r'"),
             ("-- -r 1,9999999", "'1,9999999'"),
@@ -160,9 +174,11 @@ mod tests {
         #[test]
         fn what_it_prints_it_reads(
             udp: bool, ns in 1u64..1_000_000_000_000, request in 1u32..9, response in 1u32..2000, pairs in 1u32..99,
+            every in 0u64..3_000_000_000,
         ) {
             let test = if udp { Test::UdpRr } else { Test::TcpRr };
-            let netperf = Netperf { test, time: Ns(ns), request, response, pairs };
+            let every = Ns(every);
+            let netperf = Netperf { test, time: Ns(ns), request, response, pairs, every };
             let line = netperf.command_line();
             prop_assert_eq!(read(line.strip_prefix("netperf").unwrap()).unwrap(), netperf);
         }

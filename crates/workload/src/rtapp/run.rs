@@ -36,6 +36,8 @@ pub(super) struct Run {
     forks: Vec<u32>,
     /// The task that will be spawned next inherits the CPUs of this one.
     forker: TaskId,
+    /// Of how many forks of its name it will be the last.
+    fork_number: u32,
     now: Ns,
     /// When the first thread said that it starts.
     zero: Ns,
@@ -87,6 +89,8 @@ struct TimerState {
 struct Thread {
     task: usize,
     forked: bool,
+    /// After the task's name in its own (`<task>-0`, `<task>-2-1`).
+    suffix: String,
     step: Step,
     /// It has just taken the time.
     knows_time: bool,
@@ -110,7 +114,8 @@ struct Thread {
 
 impl Run {
     /// A run from its start, on a machine that has the CPUs that the file names.
-    pub fn new(file: &Arc<File>, machine: &Machine) -> Run {
+    /// With `logs` it writes what rt-app logs.
+    pub fn new(file: &Arc<File>, machine: &Machine, logs: bool) -> Run {
         let costs = Costs::of(file, machine);
         let state = |objects: Barrier| BarrierState {
             objects,
@@ -140,9 +145,10 @@ impl Run {
                 .collect(),
             forks: vec![0; file.forks.len()],
             forker: TaskId(0),
+            fork_number: 0,
             now: Ns(0),
             zero: Ns(0),
-            log: Log::new(file.tasks.iter().any(Task::has_timer)),
+            log: Log::new(file.tasks.iter().any(Task::has_timer), logs),
             failure: None,
             file: Arc::clone(file),
         }
@@ -193,7 +199,9 @@ impl Run {
             let why = format!("rt-app: more than {MAX_TASKS} threads");
             return self.fail(why);
         }
+        let fork = *forks;
         self.forker = task;
+        self.fork_number = fork;
         Op::Fork(Spawn {
             role: 1 + (self.file.tasks.len() + target) as u32,
             thread: true,
@@ -239,6 +247,15 @@ impl Costs {
             syscall: ns(&machine.costs.syscall_ns),
             hop: ns(&machine.costs.transfer_llc_ns),
             all_cpus: CpuMask::first_n(machine.ncpu()),
+        }
+    }
+
+    /// How many loops `loadwait` makes in so long. How long a loop takes on a CPU that is to be calibrated no
+    /// machine's file tells: there it is a microsecond.
+    fn loops(&self, time: Ns) -> u64 {
+        match self.calibration {
+            Calibration::Cpu(_) => time.0 / 1000,
+            Calibration::NsPerLoop(each) => time.0 / each,
         }
     }
 
@@ -312,6 +329,11 @@ impl Workload for Run {
         self.threads.push(Some(Thread {
             task: number,
             forked,
+            suffix: if forked {
+                format!("{}-{}", self.threads.len() - 1, self.fork_number)
+            } else {
+                (self.threads.len() - 1).to_string()
+            },
             step: Step::Begin,
             knows_time: false,
             phase: 0,
@@ -360,6 +382,39 @@ impl Workload for Run {
 
     fn metrics(&self, _time: Ns) -> Vec<Metric> {
         self.log.metrics()
+    }
+
+    /// The log of each thread after the other, each under the name of its file.
+    fn log(&self, _time: Ns) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (index, thread) in self.threads.iter().enumerate() {
+            let (Some(thread), Some(log)) = (thread, self.log.written(index, self.zero)) else {
+                continue;
+            };
+            let task = &self.file.tasks[thread.task];
+            lines.push(format!(
+                "==> rt-app-{}-{}.log <==",
+                task.name, thread.suffix
+            ));
+            lines.push(thread.policy_line());
+            lines.extend(log);
+        }
+        if self.log.left_out() > 0 && !lines.is_empty() {
+            lines.push(format!("# {} lines more", self.log.left_out()));
+        }
+        lines
+    }
+}
+
+impl Thread {
+    /// The first line of its log, with what it ran as in the end.
+    fn policy_line(&self) -> String {
+        let policy = match self.class {
+            Class::Fair(Policy::Batch) => "SCHED_BATCH",
+            Class::Fair(Policy::Idle) => "SCHED_IDLE",
+            Class::Fair(Policy::Normal) | Class::RealTime | Class::Deadline => "SCHED_OTHER",
+        };
+        format!("# Policy : {policy} priority : {}", self.nice)
     }
 }
 

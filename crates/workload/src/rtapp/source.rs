@@ -5,7 +5,7 @@ use super::file::File;
 use super::{NAME, json, read};
 use crate::command_line::WorkloadError;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read};
 use std::path::Path;
 use wakelab_machine::excerpt;
 
@@ -19,8 +19,11 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads a file, whose name is relative to a directory.
+    /// Reads a file, whose name is relative to a directory, or standard input (`-`).
     pub fn open(name: &str, directory: &Path) -> Result<Source, WorkloadError> {
+        if name == "-" {
+            return Source::whole(name, io::stdin().lock());
+        }
         let path = directory.join(name);
         let name = path.to_string_lossy().into_owned();
         let unreadable = |message: String| WorkloadError::Unreadable {
@@ -33,14 +36,29 @@ impl Source {
         if !metadata.is_file() {
             return Err(unreadable("it is no regular file".to_owned()));
         }
-        let mut text = Vec::new();
         let file = fs::File::open(&path).map_err(|error| unreadable(error.to_string()))?;
-        let read = file.take(MAX_BYTES + 1).read_to_end(&mut text);
-        read.map_err(|error| unreadable(error.to_string()))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(unreadable("it is longer than 16 MiB".to_owned()));
-        }
-        Ok(Source { name, text })
+        Source::whole(&name, file)
+    }
+
+    /// What can be read under a name.
+    fn whole(name: &str, from: impl Read) -> Result<Source, WorkloadError> {
+        let mut text = Vec::new();
+        let read = from.take(MAX_BYTES + 1).read_to_end(&mut text);
+        let message = match read {
+            Err(error) => error.to_string(),
+            Ok(_) if text.len() as u64 > MAX_BYTES => "it is longer than 16 MiB".to_owned(),
+            Ok(_) => {
+                return Ok(Source {
+                    name: name.to_owned(),
+                    text,
+                });
+            }
+        };
+        Err(WorkloadError::Unreadable {
+            benchmark: NAME,
+            file: name.to_owned(),
+            message,
+        })
     }
 
     /// What is in a file of this name.

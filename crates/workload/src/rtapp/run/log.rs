@@ -1,4 +1,5 @@
-//! rt-app's log, of which each line is one time that a thread went through a phase; here it becomes metrics.
+//! rt-app's log, of which each line is one time that a thread went through a phase; here it becomes metrics,
+//! and is written out if somebody asks for it.
 
 use wakelab_machine::Ns;
 use wakelab_sim::Metric;
@@ -48,15 +49,35 @@ pub(super) struct Line {
     pub start: Ns,
     /// Time in `run` and `runtime`.
     pub run: Ns,
+    /// Loops of them.
+    pub perf: u64,
+    /// Time that they were to take.
+    pub c_duration: Ns,
+    /// Sum of the timers' periods.
+    pub c_period: Ns,
     /// Time left at the last timer, or at all of them.
     pub slack: Option<i64>,
     /// Late by so much after the timers; none if none was waited for.
     pub late: Option<Ns>,
 }
 
+/// Lines that are written out; what comes later is only counted. rt-app itself stops at no number, but
+/// has `log_size` for its memory.
+const MAX_KEPT: usize = 1 << 20;
+
+/// A whole line.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    thread: u32,
+    line: Line,
+    end: Ns,
+}
+
 /// All lines.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
+    /// To be written out, by their ends; none if nobody asks.
+    kept: Option<Vec<Kept>>,
     timers: bool,
     lines: u64,
     run: u128,
@@ -69,8 +90,9 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub fn new(timers: bool) -> Log {
+    pub fn new(timers: bool, keeps: bool) -> Log {
         Log {
+            kept: keeps.then(Vec::new),
             timers,
             lines: 0,
             run: 0,
@@ -83,9 +105,18 @@ impl Log {
         }
     }
 
-    /// A phase is through.
-    pub fn add(&mut self, line: &Line, end: Ns) {
+    /// A thread is through a phase.
+    pub fn add(&mut self, thread: usize, line: &Line, end: Ns) {
         self.lines += 1;
+        if let Some(kept) = &mut self.kept
+            && kept.len() < MAX_KEPT
+        {
+            kept.push(Kept {
+                thread: thread as u32,
+                line: *line,
+                end,
+            });
+        }
         self.run += u128::from(line.run.0);
         self.period += u128::from(end.0 - line.start.0);
         if let Some(slack) = line.slack {
@@ -96,6 +127,39 @@ impl Log {
         if let Some(late) = line.late {
             self.late.record(late.0);
         }
+    }
+
+    /// The log of a thread as rt-app writes it, from its second line on: times are from the start of the
+    /// simulation, and `rel_st` is from `zero`. Nothing if no log was asked for.
+    pub fn written(&self, thread: usize, zero: Ns) -> Option<Vec<String>> {
+        let kept = self.kept.as_ref()?;
+        let head = format!(
+            "{} {:>8} {:>8} {:>8} {:>15} {:>15} {:>15} {:>10} {:>10} {:>10} {:>10}",
+            "#idx",
+            "perf",
+            "run",
+            "period",
+            "start",
+            "end",
+            "rel_st",
+            "slack",
+            "c_duration",
+            "c_period",
+            "wu_lat"
+        );
+        let own = kept.iter().filter(|kept| kept.thread as usize == thread);
+        // The main task is the first.
+        let lines = own.map(|kept| kept.written(thread - 1, zero));
+        Some(std::iter::once(head).chain(lines).collect())
+    }
+
+    /// How many lines came after the last that is written out.
+    pub fn left_out(&self) -> u64 {
+        let kept = self
+            .kept
+            .as_ref()
+            .map_or(self.lines, |kept| kept.len() as u64);
+        self.lines - kept
     }
 
     pub fn metrics(&self) -> Vec<Metric> {
@@ -122,5 +186,25 @@ impl Log {
         named
             .map(|((name, _), value)| Metric { name, value })
             .collect()
+    }
+}
+
+impl Kept {
+    fn written(&self, index: usize, zero: Ns) -> String {
+        let Kept { line, end, .. } = self;
+        let us = |ns: u64| (ns + 500) / 1000;
+        let slack = (line.slack.unwrap_or(0) as f64 / 1e3).round() as i64;
+        format!(
+            "{index:>4} {:>8} {:>8} {:>8} {:>15} {:>15} {:>15} {slack:>10} {:>10} {:>10} {:>10}",
+            line.perf,
+            us(line.run.0),
+            us(end.0 - line.start.0),
+            us(line.start.0),
+            us(end.0),
+            us(line.start.0.saturating_sub(zero.0)),
+            us(line.c_duration.0),
+            us(line.c_period.0),
+            us(line.late.unwrap_or_default().0),
+        )
     }
 }

@@ -170,7 +170,7 @@ impl Run {
     fn event(&mut self, task: TaskId, thread: &mut Thread) -> Option<Op> {
         let phase = &self.file.tasks[thread.task].phases[thread.phase];
         let Some(&event) = phase.events.get(thread.event) else {
-            return Some(self.end_turn(thread));
+            return Some(self.end_turn(task, thread));
         };
         thread.event += 1;
         self.begin_event(task, thread, event)
@@ -178,8 +178,8 @@ impl Run {
 
     /// The turn goes to the log, and the thread to the next one: of this phase, of the next, or of the
     /// first again.
-    fn end_turn(&mut self, thread: &mut Thread) -> Op {
-        self.log.add(&thread.line, self.now);
+    fn end_turn(&mut self, task: TaskId, thread: &mut Thread) -> Op {
+        self.log.add(task.index(), &thread.line, self.now);
         let task = &self.file.tasks[thread.task];
         thread.phase_loop += 1;
         if done(thread.phase_loop, task.phases[thread.phase].loops) {
@@ -197,10 +197,14 @@ impl Run {
     fn begin_event(&mut self, task: TaskId, thread: &mut Thread, event: Event) -> Option<Op> {
         let op = match event {
             Event::Run(time) => {
+                thread.line.c_duration.0 += time.0;
+                thread.line.perf += self.costs.loops(time);
                 thread.step = Step::RunOver(self.now);
                 Op::Compute(self.costs.work(time))
             }
             Event::Runtime(time) => {
+                thread.line.c_duration.0 += time.0;
+                thread.line.perf += self.costs.loops(RUNTIME_CHUNK);
                 thread.step = Step::RuntimeCheck(self.now, time);
                 self.chunk()
             }
@@ -255,6 +259,7 @@ impl Run {
     fn runtime_check(&mut self, thread: &mut Thread, began: Ns, time: Ns) -> Option<Op> {
         let passed = self.now.0 - began.0;
         if passed / 1000 < time.0 / 1000 {
+            thread.line.perf += self.costs.loops(RUNTIME_CHUNK);
             return Some(match self.chunk() {
                 Op::Compute(Ns(0)) => Op::SpinFor(Ns(time.0 - passed)),
                 chunk => chunk,
@@ -275,6 +280,7 @@ impl Run {
         };
         let next = Ns(state.next.unwrap_or(thread.first).0 + timer.period.0);
         state.next = Some(next);
+        thread.line.c_period.0 += timer.period.0;
         let left = next.0 as i64 - self.now.0 as i64;
         let before = if self.file.global.cumulative_slack {
             thread.line.slack.unwrap_or(0)

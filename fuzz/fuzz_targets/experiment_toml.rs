@@ -1,0 +1,24 @@
+//! An experiment's file, or whatever: it is read, or refused with an error that names a place.
+#![no_main]
+
+// The command is no library: its reader is compiled in.
+#[allow(dead_code)]
+#[path = "../../crates/wakelab/src/experiment.rs"]
+mod experiment;
+#[allow(dead_code)]
+#[path = "../../crates/wakelab/src/text_file.rs"]
+mod text_file;
+
+use experiment::Experiment;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    // That would be read from standard input.
+    if text.contains("rt-app") {
+        return;
+    }
+    match Experiment::from_toml("fuzz", text, "fuzz.toml") {
+        Ok(experiment) => assert!(!experiment.variants.is_empty()),
+        Err(error) => assert!(error.to_string().starts_with("fuzz.toml")),
+    }
+});
