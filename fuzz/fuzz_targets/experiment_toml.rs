@@ -1,15 +1,16 @@
 //! An experiment's file, or whatever: it is read, or refused with an error that names a place.
 #![no_main]
 
-// The command is no library: its reader is compiled in.
-#[allow(dead_code)]
-#[path = "../../crates/wakelab/src/experiment.rs"]
-mod experiment;
-#[allow(dead_code)]
-#[path = "../../crates/wakelab/src/text_file.rs"]
-mod text_file;
+// The command is no library: its reader is compiled in, and finds `text_file` where it looks for it.
+#[allow(dead_code, unused_imports)]
+#[path = "../../crates/wakelab/src"]
+mod command {
+    pub mod experiment;
+    pub mod text_file;
+}
 
-use experiment::Experiment;
+use command::experiment::Experiment;
+use command::text_file;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -8,7 +8,6 @@ mod program;
 use program::{SMALL, refused, stdout};
 use serde_json::Value;
 use std::fs;
-use std::io::Read as _;
 use std::path::Path;
 
 #[test]

@@ -208,9 +208,9 @@ mod tests {
 
     #[test]
     fn what_says_nothing_or_two_things_at_once_is_refused() {
-        let refused = |arguments, factorial| {
-            let names = names(arguments, factorial).expect_err("it is refused");
-            names.to_string()
+        let refused = |arguments: &[&str], factorial| {
+            let error = names(arguments, factorial).expect_err("it is refused");
+            error.to_string()
         };
         for empty in ["", "  "] {
             assert!(refused(&[empty], false).starts_with("an argument is empty"));
