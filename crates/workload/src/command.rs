@@ -57,6 +57,7 @@ impl Command {
     pub fn logged(self) -> Command {
         match self.benchmark.logged() {
             Some(logged) => Command {
+                after: self.after,
                 prefixes: self.prefixes,
                 benchmark: logged.into(),
             },
