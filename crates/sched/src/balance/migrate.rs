@@ -169,8 +169,10 @@ impl Sched {
     fn detach_task(&mut self, env: &LbEnv, p: TaskId) {
         let told = self.rq(env.src_cpu).need_resched;
         self.deactivate_task(env.src_cpu, p, 0);
-        if self.rules.eevdf && !told && self.rq(env.src_cpu).need_resched {
-            // Charging what runs there found its slice used up.
+        let may_tell = self.rules.eevdf || self.core.enabled;
+        if may_tell && !told && self.rq(env.src_cpu).need_resched {
+            // Charging what runs there found its slice used up, or a CPU that is forced idle has
+            // nothing any more to be kept from.
             self.lb.arrivals.push(env.src_cpu);
         }
         self.set_task_cpu(p, env.dst_cpu);

@@ -63,8 +63,15 @@ impl Sched {
     /// up to date; its vruntime follows from that CPU's running task.
     pub fn new_task(&mut self, spec: &TaskSpec) -> TaskId {
         let p = TaskId::from_index(self.tasks.len());
-        self.core.enabled |= spec.cookie.is_some() && self.rules.core_scheduling;
-        self.core.cookies.get(spec.cookie);
+        // Without SMT nobody gets one (`sched_core_share_pid`: ENODEV).
+        let has_cookies = self.rules.core_scheduling && self.topo.smt_active;
+        let cookie = if has_cookies {
+            spec.cookie
+        } else {
+            Cookie::NONE
+        };
+        self.core.enabled |= cookie.is_some();
+        self.core.cookies.get(cookie);
         let se_id = SeId::from_index(self.se.len());
         let lw = load_weight(spec.policy, spec.nice);
         let runnable_load = self.rules.runnable_load;
@@ -106,7 +113,7 @@ impl Sched {
             on_cpu: false,
             exiting: false,
             kthread: spec.kthread,
-            cookie: spec.cookie,
+            cookie,
             core_queued: false,
             core_occupation: 0,
             core_forceidle_sum: 0,

@@ -7,6 +7,7 @@
 
 use super::Engine;
 use super::cpu::Phase;
+use crate::queue::NEVER;
 use crate::work::Workload;
 use wakelab_machine::{CpuId, Ns};
 use wakelab_sched::TaskId;
@@ -20,13 +21,20 @@ impl<W: Workload> Engine<W> {
         matches!(self.cpus[cpu.index()].phase, Phase::Compute | Phase::Timed)
     }
 
+    /// Whether a CPU is about to pick: it does something, or an interrupt is on its way to its idle loop.
+    pub fn will_look(&self, cpu: CpuId) -> bool {
+        let slot = &self.cpus[cpu.index()];
+        slot.phase != Phase::Idle || slot.irq_at != NEVER
+    }
+
     /// Whether an idle CPU has something that it must leave idle for: one that is forced idle stays
-    /// so until it is told.
+    /// so until it is told, be it only that the last of its tasks has left (`sched_core_dequeue`), so that
+    /// its core picks again.
     #[inline]
     pub(super) fn has_to_run(&self, cpu: CpuId) -> bool {
         let rq = self.sched.rq(cpu);
         if self.sched.core.enabled {
-            return rq.need_resched && rq.nr_running > 0 || self.cpus[cpu.index()].stop_pending;
+            return rq.need_resched || self.cpus[cpu.index()].stop_pending;
         }
         rq.nr_running > 0
     }

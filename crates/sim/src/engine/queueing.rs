@@ -88,7 +88,7 @@ impl<W: Workload> Engine<W> {
     }
 
     /// An interrupt in idle woke a task. If that runs here, it ends the idle state.
-    fn woke_in_idle(&mut self, cpu: CpuId, cost: u64) {
+    pub(super) fn woke_in_idle(&mut self, cpu: CpuId, cost: u64) {
         let resched = self.sched.rq(cpu).need_resched;
         let slot = &mut self.cpus[cpu.index()];
         if resched {

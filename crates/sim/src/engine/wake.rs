@@ -312,10 +312,18 @@ impl<W: Workload> Engine<W> {
     /// Wakes a task from an interrupt on the CPU that it was last on.
     pub(super) fn wake_from_interrupt(&mut self, p: TaskId) {
         let cpu = self.sched.tasks[p.index()].cpu;
+        let told = self.sched.rq(cpu).need_resched;
         self.in_irq = true;
         let cost = self.wake(cpu, p, 0, 0);
         self.in_irq = false;
+        if self.cpus[cpu.index()].phase == Phase::Idle {
+            return self.woke_in_idle(cpu, cost);
+        }
         self.delay(cpu, cost);
+        if !told {
+            // One that was still queued here can be better than what runs at once.
+            self.resched_now(cpu);
+        }
     }
 
     /// The task runs: its wait is over and goes into the records.

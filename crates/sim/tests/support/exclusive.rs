@@ -1,11 +1,12 @@
 //! What core scheduling promises.
 
 use wakelab_machine::CpuId;
+use wakelab_sched::features::Feat;
 use wakelab_sched::{Cookie, Sched, TaskId};
 use wakelab_sim::{Engine, Workload};
 
 /// The tasks that a core runs have one cookie, the lists of tasks with cookies are complete, and
-/// forced idle is counted.
+/// forced idle is counted: where a task waits, or where the CPU has just been told that none does any more.
 pub fn check<W: Workload>(engine: &Engine<W>) -> Result<(), String> {
     let sched = engine.sched();
     if !sched.core.enabled {
@@ -24,6 +25,21 @@ pub fn check<W: Workload>(engine: &Engine<W>) -> Result<(), String> {
         let count = sched.core.of(cpus[0]).core_forceidle_count as usize;
         if blocked.count() != count {
             return Err(format!("core {cpus:?} counts {count} CPUs forced idle"));
+        }
+        // The kernel does not see the last one leave if that sleeps already and is still queued
+        // (`sched_core_dequeue` returns early for `sched_delayed`).
+        let sees_all = !sched.feat.has(Feat::DELAY_DEQUEUE);
+        let for_nothing = |cpu: &&CpuId| {
+            let rq = sched.rq(**cpu);
+            let blocked = sched.core.rqs[cpu.index()].blocked.is_some();
+            sees_all && blocked && rq.nr_running == 0 && !rq.need_resched
+        };
+        if let Some(cpu) = cpus.iter().find(for_nothing) {
+            return Err(format!("{cpu} is forced idle and has no task"));
+        }
+        let untold = |cpu: &&CpuId| sched.rq(**cpu).need_resched && !engine.will_look(**cpu);
+        if let Some(cpu) = cpus.iter().find(untold) {
+            return Err(format!("{cpu} must reschedule and sleeps on"));
         }
     }
     check_references(sched)?;
