@@ -10,13 +10,17 @@ use wakelab_sched::state::Policy;
 use wakelab_sched::{Cookie, Features, Release, Rules, Sched, TaskId, TgId, Tunables};
 
 /// Four processes of two threads each on a machine of this name, all queued on CPU 0: task n is a thread
-/// of process n / 2.
+/// of process n / 2, and the first and the last four are a process group each.
 fn sched(machine: &str) -> Sched {
+    sched_of(machine, Release::V6_12)
+}
+
+fn sched_of(machine: &str, release: Release) -> Sched {
     let machine = Machine::preset(machine).expect("a preset");
     let topology = SchedTopology::build(&machine, &DomainRules::v6_12());
     let tun = Tunables::for_machine(machine.ncpu(), 250);
-    let features = Features::defaults(Release::V6_12);
-    let rules = Rules::of(Release::V6_12);
+    let features = Features::defaults(release);
+    let rules = Rules::of(release);
     let mut sched = Sched::new(Arc::new(topology), rules, features, tun);
     for index in 0..sched.ncpu() {
         sched.update_rq_clock(CpuId::from_index(index), Ns(1_000_000_000));
@@ -32,6 +36,7 @@ fn sched(machine: &str) -> Sched {
             kthread: false,
             cookie: Cookie::NONE,
         });
+        sched.tasks[p.index()].pgrp = u16::from(number >= 4);
         sched.wake_up_new_task(p, CpuId(0));
     }
     sched.switch_task(CpuId(0));
@@ -59,11 +64,11 @@ fn cookies(sched: &Sched) -> Vec<u64> {
 }
 
 #[test]
-fn a_scope_is_the_thread_its_process_or_all() {
+fn a_scope_is_the_thread_its_process_or_its_process_group() {
     for (scope, expected) in [
         (Scope::Thread, [0, 0, 0, 1, 0, 0, 0, 0]),
         (Scope::ThreadGroup, [0, 0, 1, 1, 0, 0, 0, 0]),
-        (Scope::ProcessGroup, [1; 8]),
+        (Scope::ProcessGroup, [1, 1, 1, 1, 0, 0, 0, 0]),
     ] {
         let mut sched = sched("smt2-8");
         assert_eq!(
@@ -182,4 +187,18 @@ fn those_who_run_must_reschedule_and_those_who_wait_are_listed_anew() {
     )
     .unwrap();
     assert_eq!(sched.core.rqs[0].core_tree, [runs]);
+}
+
+#[test]
+fn a_kernel_before_core_scheduling_does_not_know_the_call() {
+    for release in Release::ALL {
+        let mut sched = sched_of("smt2-8", release);
+        let made = call(&mut sched, 0, Command::Create, None, Scope::Thread);
+        let expected = match release {
+            Release::V5_2 => Err(CoreSchedError::NotInRelease(release)),
+            _ => Ok(Cookie(1)),
+        };
+        assert_eq!(made, expected);
+        assert_eq!(sched.core.enabled, made.is_ok());
+    }
 }

@@ -180,6 +180,11 @@ impl Running {
         }
     }
 
+    fn last_cookie(&self, number: usize) -> Cookie {
+        let prefix = self.command.attributes.cookie.unwrap_or(Cookie::NONE);
+        cookie_of(number, prefix.max(self.command.work.last_cookie()))
+    }
+
     fn next_op(&mut self, number: usize, task: TaskId, rng: &mut Rng) -> Op {
         if self.stopped {
             return Op::Exit;
@@ -261,6 +266,12 @@ impl Workload for Combined {
             None => Attributes::default(),
             Some((command, role)) => self.commands[command].attributes(command, role),
         }
+    }
+
+    fn last_cookie(&self) -> Cookie {
+        let commands = self.commands.iter().enumerate();
+        let of = |(number, running): (usize, &Running)| running.last_cookie(number);
+        commands.map(of).max().unwrap_or(Cookie::NONE)
     }
 
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op {

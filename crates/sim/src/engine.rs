@@ -178,6 +178,7 @@ impl<W: Workload> Engine<W> {
         let rules = Rules::of(config.release);
         let topology = Arc::clone(&config.topology);
         let mut sched = Sched::new(topology, rules, config.features.features, tun);
+        sched.core.cookies.reserve(work.last_cookie());
         let sessions = session::begin(&mut sched, config.grouping, &sessions);
         let groups = setting::add_groups(&mut sched, &work.groups());
         let tick_ns = tun.tick.0;

@@ -202,6 +202,12 @@ pub trait Workload {
         Attributes::default()
     }
 
+    /// The highest cookie that [`Workload::attributes`] gives to any role. Those that the kernel makes
+    /// ([`Op::CoreSched`]) come after it, so that nobody shares one by chance.
+    fn last_cookie(&self) -> Cookie {
+        Cookie::NONE
+    }
+
     /// The mutexes, condition variables and semaphores that exist from the start, for [`Op::Sync`].
     fn sync_objects(&self) -> SyncObjects {
         SyncObjects::default()
@@ -289,6 +295,10 @@ impl Workload for Box<dyn Workload> {
 
     fn attributes(&self, role: u32) -> Attributes {
         self.as_ref().attributes(role)
+    }
+
+    fn last_cookie(&self) -> Cookie {
+        self.as_ref().last_cookie()
     }
 
     fn sync_objects(&self) -> SyncObjects {

@@ -7,8 +7,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use support::{Scene, Task, command, run_checked, scene_strategy};
 use wakelab_machine::{CpuMask, Ns};
+use wakelab_sched::core_sched::prctl::{self, CoreSchedCall, Scope};
 use wakelab_sched::{Cookie, Release, TaskId};
-use wakelab_sim::combined::SETTLE;
+use wakelab_sim::combined::{PREFIX_COOKIE, SETTLE};
 use wakelab_sim::object::{Chan, ChanId};
 use wakelab_sim::rng::Rng;
 use wakelab_sim::{
@@ -63,6 +64,10 @@ impl Workload for Script {
             cookie: self.cookie,
             ..Attributes::default()
         }
+    }
+
+    fn last_cookie(&self) -> Cookie {
+        self.cookie.unwrap_or(Cookie::NONE)
     }
 
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op {
@@ -374,4 +379,96 @@ proptest! {
     fn the_same_seed_gives_the_same_outcome(scene in combined_strategy()) {
         prop_assert_eq!(format!("{:?}", scene.run()), format!("{:?}", scene.run()));
     }
+}
+
+/// How a command's tasks come to their cookie.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    ByNumber,
+    Prctl(Scope),
+    Coresched,
+}
+
+/// A main task that starts the clock if it is `measured` and makes two others, of which one may call
+/// `prctl`.
+fn cookied(way: Way, measured: bool) -> Command {
+    let call = |scope| {
+        Op::CoreSched(CoreSchedCall {
+            command: prctl::Command::Create,
+            pid: None,
+            scope,
+        })
+    };
+    let calls = match way {
+        Way::Prctl(scope) => vec![call(scope), compute(200)],
+        Way::ByNumber | Way::Coresched => vec![compute(200)],
+    };
+    let mut main = vec![fork(1), fork(2), Op::Join];
+    if measured {
+        main.insert(0, Op::Start);
+    }
+    let mut script = script(&[&main, &[compute(200)], &calls]);
+    script.cookie = matches!(way, Way::ByNumber).then_some(Cookie(1));
+    let mut command = command(script);
+    if matches!(way, Way::Coresched) {
+        command.attributes.cookie = Some(PREFIX_COOKIE);
+    }
+    command
+}
+
+/// The cookies of each command's tasks, by their process group, as they are when the run ends.
+fn cookies_of(ways: [Way; 2]) -> [Vec<Cookie>; 2] {
+    let [measured, beside] = [cookied(ways[0], true), cookied(ways[1], false)];
+    let combined = Combined::new(measured, vec![beside]);
+    let mut engine = Engine::new(&config(Grouping::Root), combined);
+    let mut cookies = [Vec::new(), Vec::new()];
+    while engine.step().expect("it ends") {
+        for task in &engine.sched().tasks {
+            if let Some(seen) = cookies.get_mut(usize::from(task.pgrp))
+                && task.cookie != Cookie::NONE
+                && !seen.contains(&task.cookie)
+            {
+                seen.push(task.cookie);
+            }
+        }
+    }
+    cookies
+}
+
+#[test]
+fn two_commands_never_share_a_cookie_however_they_get_it() {
+    let ways = [
+        Way::ByNumber,
+        Way::Prctl(Scope::Thread),
+        Way::Prctl(Scope::ProcessGroup),
+        Way::Coresched,
+    ];
+    for first in ways {
+        for second in ways {
+            let [one, other] = cookies_of([first, second]);
+            assert!(!one.is_empty() && !other.is_empty(), "{first:?} {second:?}");
+            let shared = one.iter().any(|cookie| other.contains(cookie));
+            assert!(!shared, "{first:?} {second:?}: {one:?} {other:?}");
+        }
+    }
+}
+
+#[test]
+fn a_call_about_a_process_group_is_about_one_command() {
+    let [measured, beside] = [
+        cookied(Way::Prctl(Scope::ProcessGroup), true),
+        command(script(&[&[FOR_EVER]])),
+    ];
+    let combined = Combined::new(measured, vec![beside]);
+    let mut engine = Engine::new(&config(Grouping::Root), combined);
+    let mut whole = false;
+    while engine.step().expect("it ends") {
+        let tasks = &engine.sched().tasks;
+        let has = |pgrp| tasks.iter().filter(move |task| task.pgrp == pgrp);
+        let given = has(0).filter(|task| task.cookie.is_some()).count();
+        whole |= given == 3;
+        // The command beside is 1 and the shell 2.
+        assert!(!has(1).chain(has(2)).any(|task| task.cookie.is_some()));
+    }
+    assert!(whole, "all three of the caller's command get it");
 }

@@ -116,6 +116,7 @@ impl Plan {
         let smt: Vec<bool> = experiment.variants.iter().map(smt).collect();
         for (workload, smt) in of_variants.iter().zip(&smt) {
             workload.check(&with_smt(machine.clone(), *smt))?;
+            workload.check_release(experiment.release)?;
         }
         let own = |(variant, workload): (&Variant, &Workload)| {
             let is_own = variant.workload.is_some() || variant.with.is_some();

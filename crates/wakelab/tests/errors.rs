@@ -225,3 +225,40 @@ fn a_recording_can_come_through_a_pipe() {
         without_name(&mut from_file.stdout)
     );
 }
+
+#[test]
+fn cookies_in_a_kernel_without_core_scheduling_are_refused_as_its_missing_words_are() {
+    let compare = |line, word| {
+        output(&[
+            "compare",
+            "--machine",
+            "smt2-8",
+            "--kernel",
+            "5.2",
+            "--workload",
+            line,
+            word,
+        ])
+    };
+    for (line, word, said) in [
+        (
+            "hackbench -g 1 -l 10",
+            "SIS_COOKIE",
+            "error: kernel 5.2 has no scheduler feature 'SIS_COOKIE'",
+        ),
+        (
+            "worksleep --cookies pairs",
+            "NO_WA_IDLE",
+            "error: kernel 5.2 has no '--cookies pairs': core scheduling came with 5.14",
+        ),
+        (
+            "coresched new -- hackbench -g 1 -l 10",
+            "NO_WA_IDLE",
+            "error: kernel 5.2 has no 'coresched new': core scheduling came with 5.14",
+        ),
+    ] {
+        let output = compare(line, word);
+        let stderr = String::from_utf8(output.stderr).expect("errors are UTF-8");
+        assert_eq!((output.status.code(), stderr.trim_end()), (Some(2), said));
+    }
+}

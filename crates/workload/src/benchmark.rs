@@ -38,6 +38,11 @@ pub(crate) trait Benchmark: Debug + Send + Sync {
         false
     }
 
+    /// The words that give its tasks cookies, if they have some.
+    fn cookies(&self) -> Option<String> {
+        None
+    }
+
     /// What the user should know before trusting the result.
     fn warnings(&self) -> &[String] {
         &[]

@@ -70,6 +70,11 @@ impl Command {
         self.after == Ns(0) && self.prefixes.is_empty() && !self.benchmark.kernel()
     }
 
+    /// The words that give its tasks cookies, if they have some.
+    pub fn cookies(&self) -> Option<String> {
+        prefix::cookies(&self.prefixes).or_else(|| self.benchmark.cookies())
+    }
+
     /// Whether the machine has CPUs for it.
     pub fn check(&self, machine: &Machine) -> Result<(), WorkloadError> {
         prefix::check(&self.prefixes, machine)

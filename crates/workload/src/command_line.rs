@@ -22,6 +22,14 @@ pub enum WorkloadError {
         /// Its last CPU.
         last: usize,
     },
+    /// Words by which tasks get cookies, in a kernel that knows none.
+    #[error("kernel {release} has no '{word}': core scheduling came with 5.14")]
+    NoCoreScheduling {
+        /// The words.
+        word: String,
+        /// The release.
+        release: &'static str,
+    },
     /// Too many commands beside the measured one.
     #[error("{0} commands beside the measured one are more than the {1} that can be simulated")]
     Companions(usize, usize),

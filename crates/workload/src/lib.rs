@@ -29,6 +29,7 @@ pub use command_line::WorkloadError;
 use std::path::Path;
 use wakelab_machine::Ns;
 use wakelab_machine::topology::Machine;
+use wakelab_sched::{Release, Rules};
 use wakelab_sim::{Engine, Metric, Outcome};
 pub use wakelab_sim::{Grouping, RunConfig, RunError, Start};
 
@@ -121,6 +122,24 @@ impl Workload {
         commands.try_for_each(|command| command.check(machine))
     }
 
+    /// Whether a kernel release has what it asks for.
+    ///
+    /// # Errors
+    /// If it gives tasks cookies and the kernel has no core scheduling.
+    pub fn check_release(&self, release: Release) -> Result<(), WorkloadError> {
+        let beside = self.beside.iter().map(|companion| &companion.0);
+        let mut commands = std::iter::once(&self.measured).chain(beside);
+        match commands.find_map(Command::cookies) {
+            Some(word) if !Rules::of(release).core_scheduling => {
+                Err(WorkloadError::NoCoreScheduling {
+                    word,
+                    release: release.name(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The same workload shortened (or lengthened) by a factor: the loops or cycles of the measured
     /// command, of which at least one is left, or the time for which it runs. Those beside it go on
     /// as they are.
@@ -162,12 +181,14 @@ impl Workload {
 /// Simulates a workload to the end of its measured command.
 ///
 /// # Errors
-/// If it can never end, or `cancelled` said to stop.
+/// If it can never end, the kernel or the machine has not what it asks for, or `cancelled` said to stop.
 pub fn run(
     workload: &Workload,
     config: &RunConfig,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Outcome, RunError> {
+    let has = workload.check_release(config.release);
+    has.map_err(|error| RunError::Refused(error.to_string()))?;
     let Workload { measured, beside } = workload;
     measured.benchmark.fits(&config.machine)?;
     for companion in beside {

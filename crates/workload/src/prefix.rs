@@ -271,6 +271,15 @@ pub(crate) fn attributes(prefixes: &[Prefix], machine: &Machine) -> Attributes {
     each.fold(none, |to, prefix| prefix.apply(machine, to))
 }
 
+/// The words that give a cookie, if they do.
+pub(crate) fn cookies(prefixes: &[Prefix]) -> Option<String> {
+    let gives = |prefix: &Prefix| matches!(prefix, Prefix::Coresched(_));
+    prefixes
+        .iter()
+        .any(gives)
+        .then(|| "coresched new".to_owned())
+}
+
 /// Whether the machine has CPUs where the prefixes bind to.
 pub(crate) fn check(prefixes: &[Prefix], machine: &Machine) -> Result<(), WorkloadError> {
     let nowhere = |prefix: &&Prefix| prefix.cpus(machine).is_some_and(|cpus| cpus.is_empty());

@@ -66,6 +66,17 @@ pub enum Cookies {
     VmByPrctl,
 }
 
+impl Cookies {
+    /// As `--cookies` says it, if there are any.
+    fn word(self) -> Option<&'static str> {
+        match self {
+            Cookies::None => None,
+            Cookies::Vm => Some("vm"),
+            Cookies::VmByPrctl => Some("prctl"),
+        }
+    }
+}
+
 /// Where busy vCPUs are at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartPlace {
@@ -128,6 +139,10 @@ impl Vms {
 }
 
 impl Benchmark for Vms {
+    fn cookies(&self) -> Option<String> {
+        self.cookies.word().map(|word| format!("--cookies {word}"))
+    }
+
     fn scaled(&self, factor: f64) -> Box<dyn Benchmark> {
         Box::new(Vms {
             time: self.time.map(|time| crate::scaled_time(time, factor)),
@@ -150,8 +165,7 @@ impl Benchmark for Vms {
         add("vmm", self.vmm.map(|cycle| cycle.to_string()));
         let cookies = match self.cookies {
             Cookies::Vm => None,
-            Cookies::None => Some("none"),
-            Cookies::VmByPrctl => Some("prctl"),
+            other => Some(other.word().unwrap_or("none")),
         };
         add("cookies", cookies.map(str::to_owned));
         let matched = self.start == StartPlace::Matched;
@@ -360,6 +374,12 @@ impl Workload for Run {
             },
             ..Attributes::default()
         }
+    }
+
+    fn last_cookie(&self) -> Cookie {
+        let cookies =
+            (1..=self.spec.tasks() as u32).filter_map(|role| self.attributes(role).cookie);
+        cookies.max().unwrap_or(Cookie::NONE)
     }
 
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op {

@@ -167,6 +167,11 @@ impl WorkSleep {
 }
 
 impl Benchmark for WorkSleep {
+    fn cookies(&self) -> Option<String> {
+        let some = self.cookies != Cookies::None;
+        some.then(|| format!("--cookies {}", self.cookies.word()))
+    }
+
     fn scaled(&self, factor: f64) -> Box<dyn Benchmark> {
         let cycles = (self.cycles as f64 * factor).round();
         Box::new(WorkSleep {
@@ -281,6 +286,11 @@ impl Workload for Run {
             cookie,
             ..Attributes::default()
         }
+    }
+
+    fn last_cookie(&self) -> Cookie {
+        let last = self.attributes(self.spec.threads).cookie;
+        last.unwrap_or(Cookie::NONE)
     }
 
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op {

@@ -103,3 +103,36 @@ fn a_matched_start_is_within_the_mask() {
     let used = metric(&simulate("smt2-8", line, &[]), "cpus_utilized");
     assert!((0.9..2.1).contains(&used), "{used}");
 }
+
+#[test]
+fn a_kernel_without_core_scheduling_refuses_what_gives_cookies_and_names_it() {
+    let lines = [
+        ("worksleep -t 2 --cookies pairs", "--cookies pairs"),
+        (
+            "worksleep -t 2 --cookies pairs,by=prctl",
+            "--cookies pairs,by=prctl",
+        ),
+        ("vms -n 1 -v 2 -t 1s", "--cookies vm"),
+        ("vms -n 1 -v 2 -t 1s --cookies prctl", "--cookies prctl"),
+        ("nice -n 5 coresched new -- hackbench -g 1", "coresched new"),
+    ];
+    let plain = Workload::parse("hackbench -g 1 -l 10").unwrap();
+    for (line, word) in lines {
+        let beside = plain.with(&[Companion::parse(line).unwrap()]).unwrap();
+        for workload in [Workload::parse(line).unwrap(), beside] {
+            for release in Release::ALL {
+                let said = workload.check_release(release).map_err(|e| e.to_string());
+                let refused = format!("kernel 5.2 has no '{word}': core scheduling came with 5.14");
+                let expected = match release {
+                    Release::V5_2 => Err(refused),
+                    _ => Ok(()),
+                };
+                assert_eq!(said, expected, "{line}");
+            }
+        }
+    }
+    for line in ["worksleep -t 2", "vms -n 1 -v 2 -t 1s --cookies none"] {
+        let workload = Workload::parse(line).unwrap();
+        assert_eq!(workload.check_release(Release::V5_2), Ok(()));
+    }
+}

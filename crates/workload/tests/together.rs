@@ -152,3 +152,27 @@ fn what_is_measured_needs_an_end_and_those_beside_are_not_too_many() {
     let error = workload(HACKBENCH, &[]).with(&many).unwrap_err();
     assert!(error.to_string().contains("65 commands"), "{error}");
 }
+
+#[test]
+fn commands_on_siblings_force_each_other_idle_however_they_get_their_cookies() {
+    let sleeps = "worksleep -t 2 -n 20 --work 5ms --sleep 1ms --cookies";
+    let ways = [
+        format!("{sleeps} pairs"),
+        format!("{sleeps} pairs,by=prctl"),
+        format!("coresched new -- {sleeps} none"),
+        format!("coresched new -- {sleeps} pairs,by=prctl"),
+    ];
+    for measured in &ways {
+        for beside in &ways {
+            let beside = beside.replace("-n 20", "-n 3000");
+            let lines = [(0, measured), (4, &beside)];
+            let [measured, beside] = lines.map(|(cpu, line)| format!("taskset -c {cpu} {line}"));
+            let outcome = simulate(&measured, &[&beside], Start::Forked, 1);
+            let forced = outcome.forced_idle.expect("there are cookies");
+            assert!(
+                forced.time.0 > 100_000_000,
+                "{measured} {beside}: {forced:?}"
+            );
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! `prctl(PR_SCHED_CORE)`: who may have which cookie, asked for while everything runs, and how long a
 //! cookie lives (kernel 6.12 `sched/core_sched.c`).
 
+use crate::Release;
 use crate::ids::{Cookie, TaskId};
 use crate::state::Sched;
 
@@ -24,7 +25,7 @@ pub enum Scope {
     Thread,
     /// All tasks that share its address space.
     ThreadGroup,
-    /// All tasks there are: a workload is one process group, as a command of a shell is.
+    /// All tasks of its process group.
     ProcessGroup,
 }
 
@@ -42,6 +43,9 @@ pub struct CoreSchedCall {
 /// Why a call failed. (Nobody lacks the right here, nor memory: EPERM and ENOMEM do not come up.)
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CoreSchedError {
+    /// The kernel has no core scheduling.
+    #[error("EINVAL: kernel {} has no core scheduling", .0.name())]
+    NotInRelease(Release),
     /// No core has several CPUs.
     #[error("ENODEV: no core has SMT siblings")]
     NoDevice,
@@ -65,6 +69,9 @@ impl Sched {
         call: CoreSchedCall,
     ) -> Result<Cookie, CoreSchedError> {
         self.lb.arrivals.clear();
+        if !self.rules.core_scheduling {
+            return Err(CoreSchedError::NotInRelease(self.rules.release));
+        }
         if !self.topo.smt_active {
             return Err(CoreSchedError::NoDevice);
         }
@@ -107,7 +114,7 @@ impl Sched {
         match scope {
             Scope::Thread => p == of,
             Scope::ThreadGroup => self.tasks[p.index()].mm == self.tasks[of.index()].mm,
-            Scope::ProcessGroup => true,
+            Scope::ProcessGroup => self.tasks[p.index()].pgrp == self.tasks[of.index()].pgrp,
         }
     }
 

@@ -119,6 +119,7 @@ impl Sched {
             core_forceidle_sum: 0,
             arrived_at: 0,
             moved_by: None,
+            pgrp: 0,
             last_wakee: TaskId::NONE,
             wakee_flips: 0,
             wakee_flip_decay_ts: 0,

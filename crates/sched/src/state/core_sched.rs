@@ -69,12 +69,18 @@ pub struct Begun {
 #[derive(Clone, Debug, Default)]
 pub struct Cookies {
     held: BTreeMap<Cookie, u32>,
-    /// The highest so far: none is given twice, as if no freed address came again.
+    /// The highest that was made, or that may be given by number: none is given twice, as if no freed
+    /// address came again.
     last: u64,
 }
 
 impl Cookies {
-    /// A cookie that nobody has or had (`sched_core_alloc_cookie`).
+    /// Those up to this one are given by number: what the kernel makes comes after them.
+    pub fn reserve(&mut self, highest: Cookie) {
+        self.last = self.last.max(highest.0);
+    }
+
+    /// A cookie that nobody has, had or will be given by number (`sched_core_alloc_cookie`).
     pub fn unused(&self) -> Cookie {
         Cookie(self.last + 1)
     }

@@ -103,6 +103,8 @@ pub struct Task {
     pub core_queued: bool,
     /// With core scheduling, what moved it there, if that was not a placement.
     pub moved_by: Option<Mover>,
+    /// Its process group.
+    pub pgrp: u16,
     /// `core_forceidle_sum`: forced idle that siblings had while it ran, ns.
     pub core_forceidle_sum: u64,
     /// With core scheduling, when it last came to its queue, ns.

@@ -274,6 +274,8 @@ impl<W: Workload> Engine<W> {
     pub(super) fn add_task(&mut self, spec: &TaskSpec, session: u16, role: u32) -> TaskId {
         let p = self.sched.new_task(spec);
         debug_assert_eq!(p.index(), self.tasks.len());
+        // A shell makes each command a process group of its own.
+        self.sched.tasks[p.index()].pgrp = session;
         let number = self.enter_session(session);
         let task = TaskSim::new(self.seed, session, number, spec.cpu);
         self.tasks.push(task);

@@ -1,8 +1,8 @@
 //! A workload of pairs that pass messages, compute and sleep at random, and ends by itself.
 
 use wakelab_machine::{CpuMask, Ns};
-use wakelab_sched::TaskId;
 use wakelab_sched::core_sched::prctl::{Command, CoreSchedCall, Scope};
+use wakelab_sched::{Cookie, TaskId};
 use wakelab_sim::object::{Chan, ChanId};
 use wakelab_sim::rng::Rng;
 use wakelab_sim::{Attributes, Op, Spawn, Workload};
@@ -102,6 +102,11 @@ impl Workload for Pairs {
 
     fn attributes(&self, role: u32) -> Attributes {
         self.tasks[role as usize - 1].attributes
+    }
+
+    fn last_cookie(&self) -> Cookie {
+        let cookies = self.tasks.iter().filter_map(|task| task.attributes.cookie);
+        cookies.max().unwrap_or(Cookie::NONE)
     }
 
     fn next_op(&mut self, task: TaskId, rng: &mut Rng) -> Op {
