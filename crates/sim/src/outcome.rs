@@ -116,11 +116,11 @@ pub const METRICS: &[(&str, &str)] = &[
     ("search_cpus_scanned", "CPUs looked at"),
     (
         "search_efficiency_pct",
-        "searches by CPUs looked at, one for each that the fast path decided, %",
+        "searches by CPUs looked at, one for each that the fast path decided, at most 100 %",
     ),
     (
         "search_llc_efficiency_pct",
-        "searches of an LLC by CPUs looked at there, %",
+        "searches of an LLC by CPUs looked at there, at most 100 %",
     ),
     ("search_success_pct", "searches that found an idle CPU, %"),
     ("newidle_pulled", "tasks pulled by newly-idle balancing"),

@@ -109,6 +109,9 @@ impl Stats {
                 part as f64 / whole as f64
             }
         };
+        // A search may look at no CPU at all (SIS_UTIL, of an LLC in full use): more searches than CPUs
+        // looked at are no better than one for each.
+        let efficiency = |searches, looked_at| 100.0 * share(searches, looked_at).min(1.0);
         let per_cpu_second = |n: u64| share(n, busy) * 1e6;
         let search = &self.searches;
         let us = |percent: f64| self.latency.percentile(percent) / 1e3;
@@ -142,11 +145,11 @@ impl Stats {
             ("search_cpus_scanned", search.scanned as f64),
             (
                 "search_efficiency_pct",
-                100.0 * share(search.calls, search.fast_path + search.scanned),
+                efficiency(search.calls, search.fast_path + search.scanned),
             ),
             (
                 "search_llc_efficiency_pct",
-                100.0 * share(search.calls - search.fast_path, search.scanned),
+                efficiency(search.calls - search.fast_path, search.scanned),
             ),
             (
                 "search_success_pct",
