@@ -31,6 +31,8 @@ pub struct ForcedIdleTotal {
     pub tasks: Vec<TaskTotal>,
     /// The decisions that it came from, the most frequent first.
     pub causes: Vec<CauseTotal>,
+    /// Pairs of tasks with one cookie, split and joined by moves between cores, by kind.
+    pub moves: Vec<MoveTotal>,
 }
 
 /// Forced idle of a core.
@@ -69,8 +71,21 @@ pub struct CauseTotal {
     pub cause: &'static str,
     /// Times that force idle began.
     pub began: u64,
-    /// Of these, times at which a CPU was free that fitted.
+    /// Of these, times at which a CPU was free that fitted, anywhere on the machine.
     pub better_cpu_free: u64,
+    /// For how long, s.
+    pub time_s: f64,
+}
+
+/// Moves of a kind that made or unmade a pair of tasks with one cookie.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MoveTotal {
+    /// The kind of balancing, or `placement`.
+    pub how: &'static str,
+    /// Tasks that went to another core while one with their cookie ran on theirs.
+    pub split: u64,
+    /// Tasks that came to a core while one with their cookie ran there.
+    pub joined: u64,
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -93,12 +108,33 @@ fn causes(runs: &[&ForcedIdle]) -> Vec<CauseTotal> {
             cause: row.cause,
             began: 0,
             better_cpu_free: 0,
+            time_s: 0.0,
         });
         total.began += row.began;
         total.better_cpu_free += row.better_cpu_free;
+        total.time_s += seconds(row.time.0);
     }
     let mut totals: Vec<CauseTotal> = totals.into_values().collect();
     totals.sort_by_key(|row| std::cmp::Reverse(row.began));
+    totals
+}
+
+fn moves(runs: &[&ForcedIdle]) -> Vec<MoveTotal> {
+    let mut totals: Vec<MoveTotal> = Vec::new();
+    for row in runs.iter().flat_map(|run| &run.moves) {
+        match totals.iter_mut().find(|total| total.how == row.how) {
+            Some(total) => {
+                total.split += row.split;
+                total.joined += row.joined;
+            }
+            None => totals.push(MoveTotal {
+                how: row.how,
+                split: row.split,
+                joined: row.joined,
+            }),
+        }
+    }
+    totals.sort_by_key(|row| (std::cmp::Reverse(row.split + row.joined), row.how));
     totals
 }
 
@@ -146,6 +182,7 @@ pub fn total(outcomes: &[Outcome]) -> Option<ForcedIdleTotal> {
         pairs: pairs.into_iter().map(pair).collect(),
         tasks: tasks.into_iter().map(task).collect(),
         causes: causes(&runs),
+        moves: moves(&runs),
     };
     total.pairs.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
     total.tasks.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
@@ -166,15 +203,18 @@ pub fn render(name: &str, total: &ForcedIdleTotal) -> String {
         ("came from", Align::Left),
         ("began", Align::Right),
         ("better CPU free", Align::Right),
+        ("time", Align::Right),
     ]);
     for row in &total.causes {
         table.row(vec![
             row.cause.to_owned(),
             number::count(row.began as f64),
             number::count(row.better_cpu_free as f64),
+            time(row.time_s),
         ]);
     }
     text += &table.render();
+    text += &pairs_moved(&total.moves);
     let cores = total
         .cores
         .iter()
@@ -190,6 +230,26 @@ pub fn render(name: &str, total: &ForcedIdleTotal) -> String {
         .iter()
         .map(|row| format!("task {} {}", row.task, time(row.time_s)));
     text + &listed("by task", tasks, total.tasks.len())
+}
+
+/// What moves did to pairs of tasks with one cookie, if they did.
+fn pairs_moved(moves: &[MoveTotal]) -> String {
+    if moves.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        ("pairs of one cookie moved by", Align::Left),
+        ("split", Align::Right),
+        ("joined", Align::Right),
+    ]);
+    for row in moves {
+        table.row(vec![
+            row.how.to_owned(),
+            number::count(row.split as f64),
+            number::count(row.joined as f64),
+        ]);
+    }
+    table.render()
 }
 
 /// What the features FORCE_IDLE_PUSH and FORCE_IDLE_LB moved, if they did.

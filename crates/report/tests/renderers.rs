@@ -256,7 +256,7 @@ mod forced_idle {
     use wakelab_machine::{CpuId, Ns};
     use wakelab_report::forced_idle::{render, total};
     use wakelab_sched::{Cookie, TaskId};
-    use wakelab_sim::{CauseRow, ForcedIdle, Outcome, PairRow};
+    use wakelab_sim::{CauseRow, ForcedIdle, MoveRow, Outcome, PairRow};
 
     fn run(factor: u64, cause: &'static str) -> Outcome {
         let ns = |ms: u64| Ns(factor * ms * 1_000_000);
@@ -279,6 +279,12 @@ mod forced_idle {
                     cause,
                     began: 10 * factor,
                     better_cpu_free: 4 * factor,
+                    time: ns(30),
+                }],
+                moves: vec![MoveRow {
+                    how: "active balancing",
+                    split: 3 * factor,
+                    joined: factor,
                 }],
             }),
             ..outcome(0.5, 1.0, 8.0)
@@ -300,12 +306,22 @@ mod forced_idle {
         assert_eq!((total.cores[1].cpu, total.cores[1].time_s), (2, 0.18));
         assert_eq!((total.pairs[0].ran, total.pairs[0].time_s), (1, 0.18));
         assert_eq!((total.tasks[1].task, total.tasks[1].time_s), (4, 0.045));
-        let causes: Vec<_> = total.causes.iter().map(|c| (c.cause, c.began)).collect();
-        assert_eq!(causes, [("stealing", 50), ("target idle", 40)]);
+        let causes = total.causes.iter();
+        let causes: Vec<_> = causes.map(|c| (c.cause, c.began, c.time_s)).collect();
+        assert_eq!(causes, [("stealing", 50, 0.15), ("target idle", 40, 0.12)]);
+        let moves = total.moves.iter();
+        let moves: Vec<_> = moves.map(|m| (m.how, m.split, m.joined)).collect();
+        assert_eq!(moves, [("active balancing", 27, 9)]);
         let text = render("x", &total);
         assert_eq!((total.pushed, total.pulled), (18, 0));
         assert!(text.contains("63 tasks stolen, 18 pushed\n"), "{text}");
-        for part in ["stealing", "1 over 2", "CPU 2", "task 3"] {
+        for part in [
+            "stealing",
+            "active balancing",
+            "1 over 2",
+            "CPU 2",
+            "task 3",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

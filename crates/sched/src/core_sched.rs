@@ -47,6 +47,32 @@ impl Sched {
         }
     }
 
+    /// With core scheduling, a task goes from a CPU to another: was there one with its cookie on the core that it
+    /// leaves, or on the one that it comes to?
+    #[inline]
+    pub fn note_core_move(&mut self, p: TaskId, src: CpuId, dst: CpuId, mover: Option<Mover>) {
+        if !self.core.enabled
+            || self.core.rqs[src.index()].leader == self.core.rqs[dst.index()].leader
+        {
+            return;
+        }
+        let (left, met) = (self.mate_runs(p, src), self.mate_runs(p, dst));
+        let counts = self.core.moves.of_mut(mover);
+        counts.split += u64::from(left);
+        counts.joined += u64::from(met);
+    }
+
+    /// Whether another task with the same cookie runs on the CPU's core.
+    fn mate_runs(&self, p: TaskId, cpu: CpuId) -> bool {
+        let cookie = self.tasks[p.index()].cookie;
+        let is_mate = |other: TaskId| other != p && self.tasks[other.index()].cookie == cookie;
+        let runs = |cpu: &CpuId| Some(self.rq(*cpu).curr).filter(|curr| curr.is_some());
+        cookie.is_some()
+            && (self.core.of(cpu).members.iter())
+                .filter_map(runs)
+                .any(is_mate)
+    }
+
     /// `sched_core_cookie_match`: the core runs the task's cookie, or the whole core is idle.
     #[inline]
     pub(crate) fn core_cookie_match(&self, cpu: CpuId, p: TaskId) -> bool {

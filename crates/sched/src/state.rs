@@ -6,7 +6,7 @@ mod group;
 mod rq;
 mod task;
 
-pub use core_sched::{Begun, Cookies, CoreRq, CoreSched, Pick};
+pub use core_sched::{Begun, Cookies, CoreRq, CoreSched, MoveCounts, Moves, Pick};
 pub use entity::{SchedAvg, SchedEntity, TreeNode, UtilEst};
 pub use group::{DomainState, GroupCapacity, LlcShared, Nohz, RootDomain, TaskGroup};
 pub use rq::{CfsRq, Removed, Rq, Timeline, TreeKey};

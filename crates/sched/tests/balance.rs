@@ -10,7 +10,7 @@ use wakelab_sched::balance::scan::nr_idle_scan;
 use wakelab_sched::balance::{CpuIdle, kick};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::fair::flags::DEQUEUE_SLEEP;
-use wakelab_sched::state::Policy;
+use wakelab_sched::state::{MoveCounts, Mover, Policy};
 use wakelab_sched::{
     Cookie, Features, Line, Release, Rules, Sched, TaskId, TgId, Touch, Touches, Tunables,
 };
@@ -276,6 +276,10 @@ fn two_tasks_on_a_core_are_spread_by_an_active_balance_after_failures() {
     let busiest = sched.lb.pending_active.pop().unwrap();
     assert_eq!(sched.rq(busiest).push_cpu, CpuId(1));
     assert!(sched.rq(busiest).active_balance);
+    // Both have one cookie by now, which active balancing does not look at.
+    for p in tasks {
+        sched.set_cookie(p, Cookie(1));
+    }
     // The stopper preempts the running task.
     let prev = sched.rq(busiest).curr;
     sched.put_prev_task(busiest, prev);
@@ -286,6 +290,11 @@ fn two_tasks_on_a_core_are_spread_by_an_active_balance_after_failures() {
     assert_eq!(sched.sd[1][1].nr_balance_failed, 0);
     assert_eq!(cpu_of(&sched, prev), 1);
     assert_eq!(tasks.iter().filter(|&&p| cpu_of(&sched, p) == 1).count(), 1);
+    let split = MoveCounts {
+        split: 1,
+        joined: 0,
+    };
+    assert_eq!(*sched.core.moves.of_mut(Some(Mover::Active)), split);
     // Nothing is left to push.
     assert!(!sched.active_load_balance(busiest, Ns(now)));
 }

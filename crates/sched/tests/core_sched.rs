@@ -12,7 +12,7 @@ use wakelab_sched::core_sched::{Steal, StealSearch};
 use wakelab_sched::fair::TaskSpec;
 use wakelab_sched::fair::flags::{DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
 use wakelab_sched::placement::wf;
-use wakelab_sched::state::{Mover, Pick, Policy};
+use wakelab_sched::state::{MoveCounts, Mover, Pick, Policy};
 use wakelab_sched::touch::Touch;
 use wakelab_sched::{
     Cookie, Feat, Features, Line, Release, Rules, Sched, TaskId, TgId, Touches, Tunables,
@@ -162,7 +162,45 @@ fn stealing_looks_near_first_and_then_in_turn() {
         assert_eq!(sched.tasks[p.index()].cpu, CpuId(2));
         assert_eq!(sched.tasks[p.index()].moved_by, Some(Mover::Stealing));
         assert!(sched.rq(CpuId(2)).need_resched);
+        // From another core, where one with its cookie runs, to CPU 6's core, where one does too.
+        let pairs = MoveCounts {
+            split: u64::from(expected != 6),
+            joined: u64::from(expected != 6),
+        };
+        assert_eq!(*sched.core.moves.of_mut(Some(Mover::Stealing)), pairs);
     }
+}
+
+/// Whoever moves it: what counts are the cores and who runs there.
+#[test]
+fn a_move_splits_the_pair_that_it_leaves_and_joins_the_one_that_it_meets() {
+    let mut sched = sched();
+    // Cookie 1 runs on both CPUs of a core and on a third; cookie 2 and no cookie on two others.
+    for (cpu, cookie) in [(2, 1), (6, 1), (0, 1), (1, 2), (3, 0)] {
+        task(&mut sched, cpu, cookie);
+        switch(&mut sched, cpu);
+    }
+    let on = |sched: &Sched, cpu| sched.rq(CpuId(cpu)).curr;
+    let movers = Mover::ALL.map(Some).into_iter().chain([None]);
+    for mover in movers {
+        for (from, to, split, joined) in [
+            (2, 6, 0, 0),
+            (2, 4, 1, 1),
+            (2, 1, 1, 0),
+            (0, 2, 0, 1),
+            (0, 5, 0, 0),
+            (1, 2, 0, 0),
+            (3, 2, 0, 0),
+        ] {
+            *sched.core.moves.of_mut(mover) = MoveCounts::default();
+            let p = on(&sched, from);
+            sched.note_core_move(p, CpuId(from), CpuId(to), mover);
+            let counts = *sched.core.moves.of_mut(mover);
+            assert_eq!(counts, MoveCounts { split, joined }, "{from} to {to}");
+        }
+    }
+    let rows: Vec<_> = sched.core.moves.rows().map(|(how, _)| how).collect();
+    assert_eq!(rows.len(), Mover::ALL.len() + 1);
 }
 
 /// CPU 2 is forced idle beside CPU 6, which runs cookie 1; another task with that cookie waits on CPU 1,

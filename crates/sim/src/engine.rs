@@ -412,7 +412,9 @@ impl<W: Workload> Engine<W> {
     /// The measured part begins: counters start from nothing.
     fn start_measuring(&mut self) {
         self.switches_before += self.stats.switches;
+        let forced = std::mem::take(&mut self.stats.forced).restarted();
         self.stats = Stats::default();
+        self.stats.forced = forced;
         self.lines.reset_counters();
         self.started_at = self.now;
         self.pulled_at_start = self.pulled();

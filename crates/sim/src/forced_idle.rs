@@ -23,8 +23,22 @@ pub struct CauseRow {
     /// Times that force idle began.
     pub began: u64,
     /// Of these, times at which an idle CPU of a core with the right cookie, or of an idle core, was
-    /// free for the task that had to wait.
+    /// free for the task that had to wait: anywhere on the machine where it may run, even if the
+    /// decision could not have put it there.
     pub better_cpu_free: u64,
+    /// For how long CPUs were forced idle so, each time until it ended, whoever waited by then.
+    pub time: Ns,
+}
+
+/// Moves between cores that made or unmade a pair of tasks with one cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoveRow {
+    /// The kind of balancing, or `placement`.
+    pub how: &'static str,
+    /// Tasks that went to another core while one with their cookie ran on theirs.
+    pub split: u64,
+    /// Tasks that came to a core from another while one with their cookie ran there.
+    pub joined: u64,
 }
 
 /// Forced idle of a run in which tasks had cookies.
@@ -49,26 +63,63 @@ pub struct ForcedIdle {
     pub pulled: u64,
     /// What it came from, the most frequent first.
     pub causes: Vec<CauseRow>,
+    /// Pairs of tasks with one cookie, split and joined by moves, by kind; those that occurred.
+    pub moves: Vec<MoveRow>,
 }
 
 /// Counts of what force idle came from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Causes(BTreeMap<&'static str, (u64, u64)>);
+pub(crate) struct Causes {
+    counts: BTreeMap<&'static str, Counts>,
+    /// What the last force idle of each CPU came from, and its forced-idle time when that began, ns.
+    last: Vec<Option<(&'static str, u64)>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    began: u64,
+    better_cpu_free: u64,
+    time: u64,
+}
 
 impl Causes {
-    pub fn began(&mut self, cause: &'static str, better_cpu_free: bool) {
-        let (began, better) = self.0.entry(cause).or_default();
-        *began += 1;
-        *better += u64::from(better_cpu_free);
+    /// Force idle begins on a CPU that was forced idle for so much time before, ns.
+    pub fn began(&mut self, cpu: CpuId, cause: &'static str, better_cpu_free: bool, before: u64) {
+        let counts = self.counts.entry(cause).or_default();
+        counts.began += 1;
+        counts.better_cpu_free += u64::from(better_cpu_free);
+        let seen = self.last.len().max(cpu.index() + 1);
+        self.last.resize(seen, None);
+        if let Some((cause, since)) = self.last[cpu.index()].replace((cause, before)) {
+            self.counts.entry(cause).or_default().time += before - since;
+        }
     }
 
-    fn rows(&self) -> Vec<CauseRow> {
-        let row = |(&cause, &(began, better_cpu_free))| CauseRow {
+    /// All counts from nothing, like the CPUs' times, but for what goes on.
+    pub fn restarted(self) -> Causes {
+        let last = self.last.into_iter();
+        Causes {
+            counts: BTreeMap::new(),
+            last: last.map(|last| last.map(|(cause, _)| (cause, 0))).collect(),
+        }
+    }
+
+    fn rows(&self, sched: &Sched) -> Vec<CauseRow> {
+        let mut counts = self.counts.clone();
+        for (last, rq) in self.last.iter().zip(&sched.core.rqs) {
+            if let Some((cause, since)) = last {
+                counts.entry(cause).or_default().time += rq.forceidle_sum - since;
+            }
+        }
+        let occurred = |counts: &Counts| counts.began > 0 || counts.time > 0;
+        let counts = counts.into_iter().filter(|(_, counts)| occurred(counts));
+        let row = |(cause, counts): (_, Counts)| CauseRow {
             cause,
-            began,
-            better_cpu_free,
+            began: counts.began,
+            better_cpu_free: counts.better_cpu_free,
+            time: Ns(counts.time),
         };
-        let mut rows: Vec<CauseRow> = self.0.iter().map(row).collect();
+        let mut rows: Vec<CauseRow> = counts.map(row).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.began));
         rows
     }
@@ -104,9 +155,19 @@ impl ForcedIdle {
             stolen: sched.core.stolen,
             pushed: sched.core.pushed,
             pulled: sched.core.pulled,
-            causes: causes.rows(),
+            causes: causes.rows(sched),
+            moves: moves(sched),
         })
     }
+}
+
+fn moves(sched: &Sched) -> Vec<MoveRow> {
+    let rows = sched.core.moves.rows().map(|(how, counts)| MoveRow {
+        how,
+        split: counts.split,
+        joined: counts.joined,
+    });
+    rows.filter(|row| row.split + row.joined > 0).collect()
 }
 
 fn pairs(sched: &Sched) -> Vec<PairRow> {

@@ -16,7 +16,7 @@ pub mod work;
 
 pub use combined::{Combined, Command};
 pub use engine::{Engine, Grouping, RunConfig, RunError, Start};
-pub use forced_idle::{CauseRow, ForcedIdle, PairRow};
+pub use forced_idle::{CauseRow, ForcedIdle, MoveRow, PairRow};
 pub use object::sync::{SyncCounts, SyncObjects, SyncOp};
 pub use outcome::{AuditRow, HostCost, LineRow, METRICS, Metric, Outcome};
 pub use work::{Attributes, Group, Op, Session, Setting, Spawn, Workload};

@@ -82,6 +82,10 @@ proptest! {
             prop_assert!(forced.pairs.iter().all(|pair| pair.ran != pair.kept_waiting));
             prop_assert!((0.0..=100.0).contains(&forced.share_pct));
             let causes = &forced.causes;
+            let time: u64 = causes.iter().map(|cause| cause.time.0).sum();
+            prop_assert_eq!(time, forced.time.0);
+            let stolen = forced.moves.iter().find(|row| row.how == "stealing");
+            prop_assert!(stolen.is_none_or(|row| row.joined.max(row.split) <= forced.stolen));
             prop_assert!(causes.iter().all(|cause| cause.better_cpu_free <= cause.began));
         }
     }

@@ -178,6 +178,7 @@ impl Sched {
         self.set_task_cpu(p, env.dst_cpu);
         if self.core.enabled {
             self.tasks[p.index()].moved_by = Some(mover(env));
+            self.note_core_move(p, env.src_cpu, env.dst_cpu, Some(mover(env)));
         }
     }
 

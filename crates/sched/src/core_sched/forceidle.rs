@@ -88,6 +88,7 @@ impl Sched {
         self.core.stolen = 0;
         self.core.pushed = 0;
         self.core.pulled = 0;
+        self.core.moves = Default::default();
         self.core.rqs.iter_mut().for_each(|rq| rq.forceidle_sum = 0);
         self.tasks
             .iter_mut()

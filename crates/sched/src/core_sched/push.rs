@@ -69,6 +69,7 @@ impl Sched {
     fn push_to(&mut self, src: CpuId, dst: CpuId, p: TaskId, now: Ns) {
         self.touch.write(Line::Rq(dst));
         self.deactivate_task(src, p, 0);
+        self.note_core_move(p, src, dst, Some(Mover::Pushing));
         self.set_task_cpu(p, dst);
         self.tasks[p.index()].moved_by = Some(Mover::Pushing);
         self.update_rq_clock(dst, now);

@@ -134,6 +134,7 @@ impl Sched {
         if !told && self.rq(src).need_resched {
             self.lb.arrivals.push(src);
         }
+        self.note_core_move(p, src, dst, Some(Mover::Stealing));
         self.set_task_cpu(p, dst);
         self.tasks[p.index()].moved_by = Some(Mover::Stealing);
         self.update_rq_clock(dst, now);

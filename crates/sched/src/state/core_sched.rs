@@ -1,5 +1,6 @@
 //! What core scheduling keeps (kernel 6.12 `sched/sched.h`, CONFIG_SCHED_CORE).
 
+use super::Mover;
 use crate::ids::{Cookie, TaskId};
 use std::collections::BTreeMap;
 use wakelab_machine::CpuId;
@@ -109,6 +110,40 @@ impl Cookies {
     }
 }
 
+/// Moves between cores that left or met a running task with the same cookie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MoveCounts {
+    /// Tasks that went from a core where one ran.
+    pub split: u64,
+    /// Tasks that came to a core where one ran.
+    pub joined: u64,
+}
+
+/// These by what moved the task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// By placements.
+    pub placement: MoveCounts,
+    by_mover: [MoveCounts; Mover::ALL.len()],
+}
+
+impl Moves {
+    /// Those by a mover, or by placements.
+    pub fn of_mut(&mut self, mover: Option<Mover>) -> &mut MoveCounts {
+        match mover {
+            None => &mut self.placement,
+            Some(mover) => &mut self.by_mover[mover as usize],
+        }
+    }
+
+    /// All of them by the name of what moved.
+    pub fn rows(&self) -> impl Iterator<Item = (&'static str, MoveCounts)> + '_ {
+        let movers = Mover::ALL.iter().map(|mover| mover.name());
+        let movers = movers.zip(self.by_mover.iter().copied());
+        std::iter::once(("placement", self.placement)).chain(movers)
+    }
+}
+
 /// Core scheduling, for the whole machine.
 #[derive(Clone, Debug, Default)]
 pub struct CoreSched {
@@ -128,6 +163,8 @@ pub struct CoreSched {
     pub pushed: u64,
     /// Tasks that FORCE_IDLE_LB took from CPUs that were forced idle.
     pub pulled: u64,
+    /// Pairs that moves split and joined.
+    pub moves: Moves,
 }
 
 impl CoreSched {

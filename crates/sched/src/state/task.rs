@@ -33,6 +33,16 @@ pub enum Mover {
 }
 
 impl Mover {
+    /// All of them in their order.
+    pub const ALL: [Mover; 6] = [
+        Mover::NewlyIdle,
+        Mover::Periodic,
+        Mover::Active,
+        Mover::Stealing,
+        Mover::Pushing,
+        Mover::Cookie,
+    ];
+
     /// Its name in audits.
     pub fn name(self) -> &'static str {
         match self {

@@ -113,7 +113,8 @@ impl<W: Workload> Engine<W> {
             let placed = self.tasks[later.index()].placed.reason;
             let cause = moved_by.map_or(placed.name(), Mover::name);
             let better = self.sched.better_cpu_free(begun.blocked);
-            self.stats.forced.began(cause, better);
+            let before = self.sched.core.rqs[begun.cpu.index()].forceidle_sum;
+            self.stats.forced.began(begun.cpu, cause, better, before);
         }
     }
 

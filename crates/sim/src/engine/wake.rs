@@ -116,6 +116,10 @@ impl<W: Workload> Engine<W> {
             .select_task_rq(p, prev, cpu, waker, wake_flags, in_task);
         if self.sched.core.enabled {
             self.sched.tasks[p.index()].moved_by = None;
+            // A new task comes from no core.
+            if wake_flags & wf::FORK == 0 {
+                self.sched.note_core_move(p, prev, decision.cpu, None);
+            }
         }
         let task = &mut self.tasks[p.index()];
         task.placed.reason = decision.reason;
