@@ -10,7 +10,7 @@ use std::sync::Arc;
 use wakelab_machine::Ns;
 use wakelab_machine::domains::{DomainRules, SchedTopology};
 use wakelab_machine::topology::Machine;
-use wakelab_sched::features::{Feat, FeatureSet};
+use wakelab_sched::features::{FeatureSet, words_of};
 use wakelab_sched::{Release, state::Policy};
 use wakelab_sim::{
     Attributes, Combined, Command, Engine, Grouping, Outcome, RunConfig, RunError, Start, Workload,
@@ -135,48 +135,21 @@ pub fn machine_of(
     Machine::from_toml(&text, "random.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A release, and features that the model acts on in it, any of them flipped.
+/// A release, and its features: in most cases some of the words that the model acts on are flipped, any of them.
 fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
-    const FLIPPED: [Feat; 28] = [
-        Feat::GENTLE_FAIR_SLEEPERS,
-        Feat::START_DEBIT,
-        Feat::NEXT_BUDDY,
-        Feat::LAST_BUDDY,
-        Feat::WAKEUP_PREEMPTION,
-        Feat::TTWU_QUEUE,
-        Feat::SIS_UTIL,
-        Feat::WA_IDLE,
-        Feat::WA_WEIGHT,
-        Feat::UTIL_EST,
-        Feat::WAKEUP_BIAS_PREV_IDLE,
-        Feat::UTIL_FITS_CAPACITY,
-        Feat::SELECT_BIAS_PREV,
-        Feat::CACHE_HOT_BUDDY,
-        Feat::PLACE_LAG,
-        Feat::PLACE_DEADLINE_INITIAL,
-        Feat::PLACE_REL_DEADLINE,
-        Feat::RUN_TO_PARITY,
-        Feat::PREEMPT_SHORT,
-        Feat::PICK_BUDDY,
-        Feat::DELAY_DEQUEUE,
-        Feat::DELAY_ZERO,
-        Feat::SIS_COOKIE,
-        Feat::FORCE_IDLE_PUSH,
-        Feat::FORCE_IDLE_LB,
-        Feat::SIS_PROP,
-        Feat::SIS_AVG_CPU,
-        Feat::SIS_CORE,
-    ];
     let release = prop::sample::select(&Release::ALL[..]);
-    (release, any::<u32>()).prop_map(|(release, flips)| {
+    // None in one case of nine, a quarter and a half of them in four each.
+    let flips = prop_oneof![
+        1 => Just(0),
+        4 => (any::<u64>(), any::<u64>()).prop_map(|(some, others)| some & others),
+        4 => any::<u64>(),
+    ];
+    (release, flips).prop_map(|(release, flips)| {
         let mut set = FeatureSet::defaults(release);
-        let known = FLIPPED
-            .into_iter()
-            .filter(|feat| feat.word().default_in(release).is_some());
-        for (bit, feat) in known.enumerate() {
-            // Most features stay at their default in most cases.
-            if flips >> bit & 1 != 0 && flips.count_ones() < 14 {
-                set.features.set(feat, !set.features.has(feat));
+        let acted = words_of(release).filter(|word| word.acted(release));
+        for (bit, word) in acted.enumerate() {
+            if flips >> bit & 1 != 0 {
+                set.features.set(word.feat, !set.features.has(word.feat));
             }
         }
         (release, set)
