@@ -343,8 +343,8 @@ fn waiting_before_the_go_does_not_count() {
 
 /// A scene with others beside it, some with cookies.
 fn combined_strategy() -> impl Strategy<Value = Scene> {
-    let beside = prop::collection::vec((scene_strategy(), 0u64..3), 1..4);
-    (scene_strategy(), 0u64..3, beside).prop_map(|(mut scene, cookie, beside)| {
+    let beside = prop::collection::vec((scene_strategy(Release::V5_2), 0u64..3), 1..4);
+    (scene_strategy(Release::V5_2), 0u64..3, beside).prop_map(|(mut scene, cookie, beside)| {
         colour(&mut scene.tasks, cookie);
         let all = CpuMask::first_n(scene.machine.ncpu());
         let others = beside.into_iter().map(|(mut other, cookie)| {

@@ -6,19 +6,19 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 use support::{Scene, run_checked, scene_strategy};
 use wakelab_sched::core_sched::fault::without_the_cookie_check;
-use wakelab_sched::features::{Feat, FeatureSet};
+use wakelab_sched::features::Feat;
 use wakelab_sched::{Cookie, Release};
 
-/// Scenes in which most tasks have one of a few cookies, of releases that have core scheduling.
-fn cookie_scene_strategy() -> impl Strategy<Value = Scene> {
+/// The first release with core scheduling, and the first with the patches against force idle.
+const FIRST: Release = Release::V5_19;
+const PATCHED: Release = Release::V6_12;
+
+/// Scenes of releases from this one on in which most tasks have one of a few cookies.
+fn cookie_scene_strategy(since: Release) -> impl Strategy<Value = Scene> {
     let cookies = prop::collection::vec(0u64..=3, 20);
-    (scene_strategy(), cookies).prop_map(|(mut scene, cookies)| {
+    (scene_strategy(since), cookies).prop_map(|(mut scene, cookies)| {
         for (task, cookie) in scene.tasks.iter_mut().zip(cookies) {
             task.attributes.cookie = (cookie != 0).then_some(Cookie(cookie));
-        }
-        if scene.release == Release::V5_2 {
-            scene.release = Release::V5_19;
-            scene.features = FeatureSet::defaults(Release::V5_19);
         }
         scene
     })
@@ -28,21 +28,21 @@ proptest! {
     /// No core runs two cookies, and all that holds without cookies: nothing is lost, and everybody
     /// runs.
     #[test]
-    fn a_core_runs_one_cookie(scene in cookie_scene_strategy()) {
+    fn a_core_runs_one_cookie(scene in cookie_scene_strategy(FIRST)) {
         run_checked(&scene)?;
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_outcome(scene in cookie_scene_strategy()) {
+    fn the_same_seed_gives_the_same_outcome(scene in cookie_scene_strategy(FIRST)) {
         prop_assert_eq!(format!("{:?}", scene.run()), format!("{:?}", scene.run()));
     }
 }
 
 /// The same, some of them changing cookies while all run; few may have one to begin with.
-fn prctl_scene_strategy() -> impl Strategy<Value = Scene> {
+fn prctl_scene_strategy(since: Release) -> impl Strategy<Value = Scene> {
     let calls = prop::collection::vec(any::<bool>(), 20);
     let bare = prop::bool::weighted(0.3);
-    (cookie_scene_strategy(), calls, bare).prop_map(|(mut scene, calls, bare)| {
+    (cookie_scene_strategy(since), calls, bare).prop_map(|(mut scene, calls, bare)| {
         for (task, call) in scene.tasks.iter_mut().zip(calls) {
             task.prctl = call;
             task.attributes.cookie = task.attributes.cookie.filter(|_| !bare);
@@ -54,12 +54,12 @@ fn prctl_scene_strategy() -> impl Strategy<Value = Scene> {
 proptest! {
     /// No core runs two cookies, whoever makes, gives and takes them meanwhile, and whomever for.
     #[test]
-    fn so_it_does_while_cookies_change(scene in prctl_scene_strategy()) {
+    fn so_it_does_while_cookies_change(scene in prctl_scene_strategy(FIRST)) {
         run_checked(&scene)?;
     }
 
     #[test]
-    fn and_with_push_and_pull(scene in prctl_scene_strategy().prop_map(with_both)) {
+    fn and_with_push_and_pull(scene in prctl_scene_strategy(PATCHED).prop_map(with_both)) {
         run_checked(&scene)?;
     }
 }
@@ -67,7 +67,7 @@ proptest! {
 proptest! {
     /// What cores, pairs of cookies and tasks have adds up to the whole.
     #[test]
-    fn forced_idle_adds_up(scene in cookie_scene_strategy()) {
+    fn forced_idle_adds_up(scene in cookie_scene_strategy(FIRST)) {
         let outcome = scene.run().expect("the run ends");
         let cookies = scene.tasks.iter().any(|task| task.attributes.cookie.is_some());
         // Without SMT there are no cookies, whoever asks for one.
@@ -92,10 +92,6 @@ proptest! {
 }
 
 fn with_both(mut scene: Scene) -> Scene {
-    if scene.release < Release::V6_12 {
-        scene.release = Release::V6_12;
-        scene.features = FeatureSet::defaults(Release::V6_12);
-    }
     for feat in [Feat::FORCE_IDLE_PUSH, Feat::FORCE_IDLE_LB] {
         scene.features.features.set(feat, true);
     }
@@ -105,7 +101,7 @@ fn with_both(mut scene: Scene) -> Scene {
 proptest! {
     /// The same with what moves tasks out of force idle, in every case.
     #[test]
-    fn so_it_does_with_push_and_pull(scene in cookie_scene_strategy().prop_map(with_both)) {
+    fn so_it_does_with_push_and_pull(scene in cookie_scene_strategy(PATCHED).prop_map(with_both)) {
         run_checked(&scene)?;
     }
 }
@@ -113,7 +109,7 @@ proptest! {
 proptest! {
     /// Without cookies the words change nothing.
     #[test]
-    fn without_cookies_push_and_pull_change_nothing(scene in scene_strategy()) {
+    fn without_cookies_push_and_pull_change_nothing(scene in scene_strategy(PATCHED)) {
         let mut without = with_both(scene.clone());
         without.features.features.set(Feat::FORCE_IDLE_PUSH, false);
         without.features.features.set(Feat::FORCE_IDLE_LB, false);
@@ -131,7 +127,7 @@ fn a_pick_that_does_not_check_is_found_out() {
     };
     let mut runner = TestRunner::new(config);
     let result = without_the_cookie_check(|| {
-        runner.run(&cookie_scene_strategy(), |scene| run_checked(&scene))
+        runner.run(&cookie_scene_strategy(FIRST), |scene| run_checked(&scene))
     });
     match result {
         Err(TestError::Fail(reason, _)) => {

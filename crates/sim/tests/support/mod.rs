@@ -135,9 +135,10 @@ pub fn machine_of(
     Machine::from_toml(&text, "random.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A release, and its features: in most cases some of the words that the model acts on are flipped, any of them.
-fn kernel_strategy() -> impl Strategy<Value = (Release, FeatureSet)> {
-    let release = prop::sample::select(&Release::ALL[..]);
+/// A release from this one on, and its features: in most cases some of the words that the model acts on are flipped, any of them.
+fn kernel_strategy(since: Release) -> impl Strategy<Value = (Release, FeatureSet)> {
+    let releases = Release::ALL.into_iter().filter(|&release| release >= since);
+    let release = prop::sample::select(releases.collect::<Vec<_>>());
     // None in one case of nine, a quarter and a half of them in four each.
     let flips = prop_oneof![
         1 => Just(0),
@@ -166,7 +167,8 @@ fn attributes_strategy() -> impl Strategy<Value = (Option<i8>, Option<Policy>, u
     (nice, policy, any::<u64>())
 }
 
-pub fn scene_strategy() -> impl Strategy<Value = Scene> {
+/// Scenes of releases from this one on.
+pub fn scene_strategy(since: Release) -> impl Strategy<Value = Scene> {
     let grouping = prop_oneof![
         Just(Grouping::Autogroup),
         Just(Grouping::Root),
@@ -176,7 +178,7 @@ pub fn scene_strategy() -> impl Strategy<Value = Scene> {
     let tasks = prop::collection::vec(attributes_strategy(), 1..20);
     (
         machine_strategy(),
-        kernel_strategy(),
+        kernel_strategy(since),
         grouping,
         start,
         tasks,
