@@ -187,12 +187,14 @@ impl Benchmark for Vms {
     /// The noise, if the tracer is there.
     fn printed(&self, outcome: &Outcome) -> String {
         let time = printed::seconds(printed::micros(outcome));
-        match self.hwlat {
-            Some(_) => {
-                let noise = printed::metric(outcome, "noise_pct");
-                format!("hwlat: noise {noise:.3} % in {time} s\n")
-            }
-            None => format!("{time} s\n"),
+        let noise = outcome
+            .metrics
+            .iter()
+            .find(|metric| metric.name == "noise_pct");
+        match (self.hwlat, noise) {
+            (Some(_), Some(noise)) => format!("hwlat: noise {:.3} % in {time} s\n", noise.value),
+            (Some(_), None) => format!("hwlat: no window ended in {time} s\n"),
+            (None, _) => format!("{time} s\n"),
         }
     }
 }
