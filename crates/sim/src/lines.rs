@@ -288,6 +288,28 @@ mod tests {
     }
 
     #[test]
+    fn llcs_beyond_the_first_word_have_copies_of_their_own() {
+        let (prices, _) = setup();
+        let owner = prices.place(CpuId(0));
+        let mut lines = Lines::new(4, 2 * WORD, 1, owner);
+        let mut paid = |llc: usize, write: bool, now: u64| {
+            let place = prices.place(CpuId(100));
+            let by = Accessor { place, llc, now };
+            let touch = Touch::of(LOAD_AVG, write);
+            lines.access(touch, by, 0, &prices).total()
+        };
+        assert_eq!(paid(70, false, 0), 0, "all have it to begin with");
+        assert!(paid(6, true, 1_000) > 0);
+        assert_eq!(paid(6, false, 9_000), 0);
+        assert_eq!(paid(WORD + 6, true, 20_000), 0, "the owner's place");
+        assert_eq!(paid(WORD + 6, false, 30_000), 0);
+        assert_eq!(
+            lines.copies[lines.first[LineKind::TgLoadAvg as usize] * 2..][..2],
+            [0, 1 << 6]
+        );
+    }
+
+    #[test]
     fn a_saturated_line_builds_a_backlog_and_drains() {
         let (prices, mut lines) = setup();
         let waits: Vec<u64> = (0..20)

@@ -21,10 +21,11 @@ impl<W: Workload> Engine<W> {
         matches!(self.cpus[cpu.index()].phase, Phase::Compute | Phase::Timed)
     }
 
-    /// Whether a CPU is about to pick: it does something, or an interrupt is on its way to its idle loop.
+    /// Whether a CPU that must reschedule will come to it: the kernel does at the end of what it is at, the
+    /// idle loop and a task's own code only at an interrupt.
     pub fn will_look(&self, cpu: CpuId) -> bool {
         let slot = &self.cpus[cpu.index()];
-        slot.phase != Phase::Idle || slot.irq_at != NEVER
+        slot.irq_at != NEVER || !(slot.phase == Phase::Idle || self.in_own_code(cpu))
     }
 
     /// Whether an idle CPU has something that it must leave idle for: one that is forced idle stays

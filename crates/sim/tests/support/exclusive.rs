@@ -39,7 +39,7 @@ pub fn check<W: Workload>(engine: &Engine<W>) -> Result<(), String> {
         }
         let untold = |cpu: &&CpuId| sched.rq(**cpu).need_resched && !engine.will_look(**cpu);
         if let Some(cpu) = cpus.iter().find(untold) {
-            return Err(format!("{cpu} must reschedule and sleeps on"));
+            return Err(format!("{cpu} must reschedule and is not told"));
         }
     }
     check_references(sched)?;
